@@ -756,7 +756,7 @@ TEST_F(HostileTest, DistinctAnswersThatNobodyReadsCountAlsoOnceCachesHaveForgott
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
 }
 
-TEST_F(HostileTest, AnswersThatAreReadSlowlyArriveAndCostTheOthersNothing) {
+TEST_F(HostileTest, AnswersThatAreReadSlowlyArriveWhole) {
   constexpr int kConnections = 64;
   constexpr size_t kAtOnce = 8 << 10;  // a few hundred KB/s each
   const std::string request = LargeStored().SerializeAsString();

@@ -290,6 +290,16 @@ TEST(TieredStore, TheFrontRemembersWhatTheDiskCouldNot) {
   EXPECT_TRUE(store.GetPlan({bundle.plan->key, bundle.plan->full_key}));
 }
 
+// A bundle whose plan also has a kernel of `first`, which its maker found in memory.
+Bundle SharingWith(const Bundle& first) {
+  Bundle second = SampleBundle(2, 1);
+  Plan plan = second.plan->plan;
+  plan.kernels[0].key = second.kernels[0]->key;
+  plan.kernels[1].key = first.kernels[0]->key;
+  second.plan = std::make_shared<StoredPlan>(MakeStoredPlan("shares", plan, 1));
+  return second;
+}
+
 TEST(TieredStore, APlanIsWrittenWithKernelsThatCouldNotBeWrittenBefore) {
   auto back = std::make_unique<FullStore>();
   FullStore* disk = back.get();
@@ -297,12 +307,7 @@ TEST(TieredStore, APlanIsWrittenWithKernelsThatCouldNotBeWrittenBefore) {
   const Bundle first = SampleBundle(1);
   EXPECT_FALSE(store.PutBundle(first).ok());
   disk->full = false;
-  // Its plan has a kernel of the first, which its maker found in memory.
-  Bundle second = SampleBundle(2, 1);
-  Plan plan = second.plan->plan;
-  plan.kernels[0].key = second.kernels[0]->key;
-  plan.kernels[1].key = first.kernels[0]->key;
-  second.plan = std::make_shared<StoredPlan>(MakeStoredPlan("shares", plan, 1));
+  const Bundle second = SharingWith(first);
   for (size_t kernels : {size_t{2}, size_t{1}}) {  // once
     ASSERT_TRUE(store.PutBundle(second).ok());
     ASSERT_EQ(disk->taken.back().kernels.size(), kernels);
@@ -319,11 +324,7 @@ TEST(TieredStore, WhatIsForgottenDoesNotComeBackWithAPlanThatSharesIt) {
   const Bundle first = SampleBundle(1);
   EXPECT_FALSE(store.PutBundle(first).ok());
   disk->full = false;
-  Bundle second = SampleBundle(2, 1);
-  Plan plan = second.plan->plan;
-  plan.kernels[0].key = second.kernels[0]->key;
-  plan.kernels[1].key = first.kernels[0]->key;
-  second.plan = std::make_shared<StoredPlan>(MakeStoredPlan("shares", plan, 1));
+  const Bundle second = SharingWith(first);
   std::thread forgets;
   disk->on_put = [&] {
     forgets = std::thread([&] { EXPECT_TRUE(store.Forget({.all = true}).ok()); });
