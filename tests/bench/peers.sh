@@ -7,7 +7,8 @@
 #                                                 chart in tests/bench/results/
 #   tests/bench/peers.sh --only gemm --seconds 1 --threads 1 --peer openvino --out DIR
 #                                                 groups or cases whose name begins so, beside onnxruntime and this peer
-#   tests/bench/peers.sh --quick                  one small model, only whether every side answers: nothing is kept
+#   tests/bench/peers.sh --quick                  one small model, only whether every side answers: nothing is kept,
+#                                                 onnxruntime and openvino are installed, others take part where they are
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

@@ -20,6 +20,7 @@ READS_ONNX = {name: PINNED[name] for name in ("numpy", "onnx")}
 # torch and jax allocate outputs anew in every run, and malloc would give large ones back to the system each time.
 KEEPS_MEMORY = {"MALLOC_ARENA_MAX": "1", "MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 40)}
 LIMIT_S = 600  # for one answer
+INSTALL_S = 240  # for pip; what it has then, it finds in its cache the next time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,12 +32,13 @@ class Peer:
     venv: pathlib.Path
     environment: dict = dataclasses.field(default_factory=dict)
     reads_forms: bool = False  # Attention and RMSNormalization as one operator of opset 23
+    light: bool = False  # installed within INSTALL_S, also for a test that only asks whether it answers
 
     version = property(lambda self: next(iter(self.packages.values())))
 
 
 OTHERS = {peer.name: peer for peer in [
-    Peer("openvino", {"openvino": "2026.4.1", "numpy": PINNED["numpy"]}, PEERS, reads_forms=True),
+    Peer("openvino", {"openvino": "2026.4.1", "numpy": PINNED["numpy"]}, PEERS, reads_forms=True, light=True),
     # PyPI's wheel needs CUDA's libraries even for the CPU: 5 GB on disk.
     Peer("torch", {"torch": "2.15.0", **READS_ONNX}, ROOT / "build/peers-torch", KEEPS_MEMORY, reads_forms=True),
     Peer("jax", {"jax": "0.10.2", "jaxlib": "0.10.2", **READS_ONNX}, ROOT / "build/peers-jax", KEEPS_MEMORY, reads_forms=True),
@@ -46,31 +48,42 @@ OTHERS = {peer.name: peer for peer in [
 ]}
 
 
-def installed(module, pinned, venv):
-    """A Python that imports the module and has these packages, in a venv under build/; None where PyPI does not give them."""
+def is_ready(module, pinned, venv):
+    """Whether the Python of this venv imports the module and has these packages."""
     python = venv / "bin/python"
+    ask = f"import importlib.metadata as m, {module}; " + "; ".join(
+        f"assert m.version('{name}') == '{version}'" for name, version in pinned.items())
+    return python.exists() and subprocess.run([python, "-c", ask], capture_output=True).returncode == 0
 
-    def ready():
-        ask = f"import importlib.metadata as m, {module}; " + "; ".join(
-            f"assert m.version('{name}') == '{version}'" for name, version in pinned.items())
-        return python.exists() and subprocess.run([python, "-c", ask], capture_output=True).returncode == 0
 
-    if ready():
-        return python
-    if subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True).returncode == 0:
-        wanted = [f"{name}=={version}" for name, version in pinned.items()]
-        subprocess.run([venv / "bin/pip", "install", "-q", "--retries", "1", "--timeout", "20", *wanted], capture_output=True)
-    return python if ready() else None
+def install(module, pinned, venv, seconds):
+    """Makes the venv under build/ and is_ready() then. False where PyPI does not give the packages within `seconds`."""
+    if subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True).returncode != 0:
+        return False
+    wanted = [f"{name}=={version}" for name, version in pinned.items()]
+    try:
+        subprocess.run([venv / "bin/pip", "install", "-q", "--retries", "1", "--timeout", "20", *wanted],
+                       capture_output=True, timeout=seconds)
+    except subprocess.TimeoutExpired:
+        return False
+    return is_ready(module, pinned, venv)
 
 
 def peer_python():
-    """A Python with the pinned onnxruntime; None where PyPI cannot be reached."""
-    return installed("onnxruntime", PINNED, PEERS)
+    """A Python with the pinned onnxruntime; None where PyPI does not give it in time."""
+    asked = "onnxruntime", PINNED, PEERS
+    return PEERS / "bin/python" if is_ready(*asked) or install(*asked, INSTALL_S) else None
 
 
-def other_peers(names):
-    """Those that are here, or can be installed."""
-    return [name for name in names if installed(name, OTHERS[name].packages, OTHERS[name].venv)]
+def other_peers(names, light_only=False):
+    """Those that are here, or can be installed; of those that are not here `light_only` installs the light ones."""
+    found = []
+    for peer in (OTHERS[name] for name in names):
+        asked = peer.name, peer.packages, peer.venv
+        may_install = peer.light or not light_only
+        if is_ready(*asked) or (may_install and install(*asked, INSTALL_S if peer.light else None)):
+            found.append(peer.name)
+    return found
 
 
 def cause_in(errors):

@@ -24,13 +24,14 @@ def selected(only, group, case):
     return not only or any(name.startswith(prefix.lower()) for prefix in only for name in names)
 
 
-def peers_of(result, wanted):
+def peers_of(result, wanted, light_only=False):
     """Those of `wanted` that are here or can be installed; says in `result` which are, and which are not."""
-    found = contender.other_peers(wanted)
+    found = contender.other_peers(wanted, light_only)
     result["peers"] = {"onnxruntime": contender.PINNED["onnxruntime"]} | {
         name: contender.OTHERS[name].version for name in found}
-    result["missing"] = {name: f"{contender.OTHERS[name].version} of PyPI cannot be installed here"
-                         for name in wanted if name not in found}
+    result["missing"] = {name: f"{contender.OTHERS[name].version} of PyPI " + (
+        "is not here, and too large for --quick to install" if light_only and not contender.OTHERS[name].light
+        else "cannot be installed here") for name in wanted if name not in found}
     return found
 
 
@@ -69,14 +70,14 @@ def finish(result, bench):
         for (mix, size), rate in limits.known.items()]} for threads, limits in bench.limits.items()]
 
 
-def quick(python, peers):
+def quick(python, wanted):
     """Whether every side answers, and as often as asked; whether what is written can be read. Counts only."""
     rows = common.Rows()
     if python is None:
         rows.add("UNMEASURED", "peers answer", "onnxruntime cannot be installed here", "10 runs each")
         return 0
     result = new_result(0)
-    peers = peers_of(result, peers)
+    peers = peers_of(result, wanted, light_only=True)
     group, case = cases.GROUPS["models"], cases.Case("mlp", ["mlp"])
     with tempfile.TemporaryDirectory(prefix="peers.") as work, common.Daemon(work) as daemon:
         bench = peer_bench.Bench(work, daemon.address, python, 0, peers)
