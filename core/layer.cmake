@@ -4,7 +4,8 @@
 # (build/include_roots/NAME/core/NAME) holds nothing but a link to its own folder, so a layer sees only the headers of
 # itself and of the layers it DEPENDS on: an upward include is "No such file". A dependency that is not a target yet is
 # an error, which forbids cycles. Sources are every .cc of the folder and its backend folders, unless SOURCES says so.
-# One precompiled header (standard library, Abseil status) serves every target: it halves the build.
+# One precompiled header (standard library, Abseil status) serves every target but tests and those that speak gRPC, which have
+# their own: it halves the build.
 function(fusion_precompile target)
   if(TARGET fusion_pch)
     target_precompile_headers(${target} REUSE_FROM fusion_pch)

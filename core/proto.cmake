@@ -51,3 +51,5 @@ add_custom_command(
   VERBATIM)
 add_library(fusion_grpc STATIC EXCLUDE_FROM_ALL ${stub_sources})
 target_link_libraries(fusion_grpc PUBLIC fusion_proto gRPC::grpc++)
+# Made by protoc to be compiled one by one.
+set_target_properties(fusion_proto fusion_grpc fusion_access_proto PROPERTIES UNITY_BUILD OFF)

@@ -14,8 +14,8 @@ add_compile_options(-ffp-contract=off)
 
 set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 
-# One code model for libraries and programs, so that all can share the precompiled header.
-add_compile_options(-fPIC)
+# One code model for libraries and programs, and gRPC's -pthread for all, so that they can share precompiled headers.
+add_compile_options(-fPIC -pthread)
 
 add_library(fusion_flags INTERFACE)
 target_compile_options(fusion_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
@@ -23,9 +23,19 @@ target_compile_options(fusion_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow 
 if(FUSION_WERROR)
   target_compile_options(fusion_flags INTERFACE -Werror)
 endif()
+if(FUSION_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # A class over types of an anonymous namespace is taken for one of a header.
+  target_compile_options(fusion_flags INTERFACE -Wno-subobject-linkage)
+endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(fusion_flags INTERFACE -Wthread-safety)
 endif()
+
+# Tests: less optimised, for they take longer to compile than to run. Not what measures or generates load.
+add_library(fusion_test_flags INTERFACE)
+target_link_libraries(fusion_test_flags INTERFACE fusion_flags)
+target_compile_options(fusion_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+
 if(FUSION_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
     target_compile_options(fusion_flags INTERFACE -Wno-maybe-uninitialized)  # false alarms in instrumented code

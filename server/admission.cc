@@ -13,7 +13,7 @@ constexpr Nanoseconds kLeastWait = std::chrono::milliseconds(50);
 constexpr Nanoseconds kMostWait = std::chrono::seconds(10);
 // A tenant that uses no more than this part of a bound is let in beside others that use it all.
 // Chosen: half as many more are there for that, so four such tenants have room.
-constexpr int64_t kModestPart = 8;
+constexpr int64_t kModestPartOfLimit = 8;
 // Of the mean time of a task, the newest counts for so much. Chosen: the last 20 or so decide.
 constexpr double kNewest = 0.05;
 
@@ -140,7 +140,7 @@ bool Admission::HasRoom(int64_t limit, const Tenant& tenant, int64_t Tenant::*us
   const int64_t own = tenant.*use + more;
   // What alone exceeds a limit is fine while nothing else is there.
   if (total == 0) return true;
-  if (others > 0 && own <= std::max<int64_t>(limit / kModestPart, 1)) {
+  if (others > 0 && own <= std::max<int64_t>(limit / kModestPartOfLimit, 1)) {
     return others + own <= limit + limit / 2;
   }
   const int64_t share = others == 0 ? limit : limit / 2;

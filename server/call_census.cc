@@ -15,7 +15,7 @@ namespace {
 // With 16,384 peers one takes about a millisecond.
 constexpr Nanoseconds kReportEvery = std::chrono::milliseconds(10);
 // A peer with no more than this part of what may be unread is let in above it, by half at most.
-constexpr int64_t kModestPart = 8;
+constexpr int64_t kModestPartOfUnread = 8;
 // A deadline that leaves less is none: our own network takes as long.
 constexpr Nanoseconds kLeastPatience = std::chrono::milliseconds(1);
 
@@ -154,7 +154,7 @@ absl::Status CallCensus::SetAnswer(const grpc::CallbackServerContext& context,
       const int64_t own = call.peer->second.answer_bytes + kept.most();
       // Closing connections takes a while, in which answers are made faster than those go. What is
       // in a cache was made before, and others may have it, too.
-      const bool too_much = own > most / kModestPart || others + added > most + most / 2;
+      const bool too_much = own > most / kModestPartOfUnread || others + added > most + most / 2;
       if (too_much && (!kept.cached || kept.own > kSmallAnswerBytes)) {
         room = ServerBusy("answers of ", HumanBytes(others), " are not read yet");
       }

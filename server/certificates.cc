@@ -10,10 +10,10 @@
 namespace fusion {
 namespace {
 
-constexpr int64_t kMaxFileBytes = int64_t{1} << 20;
+constexpr int64_t kMaxPemBytes = int64_t{1} << 20;
 
-absl::StatusOr<std::string> Read(std::string_view flag, const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+absl::StatusOr<std::string> ReadPem(std::string_view flag, const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxPemBytes);
   if (!text.ok()) return InvalidArgument(flag, ": ", Message(text.status()));
   return text;
 }
@@ -53,8 +53,8 @@ std::chrono::system_clock::time_point EndOf(X509* certificate) {
 absl::StatusOr<CertificateSet> ReadCertificates(const CertificateFiles& files,
                                                 std::chrono::system_clock::time_point now) {
   CertificateSet out;
-  ASSIGN_OR_RETURN(out.certificate_pem, Read("--tls-cert", files.certificate));
-  ASSIGN_OR_RETURN(out.key_pem, Read("--tls-key", files.key));
+  ASSIGN_OR_RETURN(out.certificate_pem, ReadPem("--tls-cert", files.certificate));
+  ASSIGN_OR_RETURN(out.key_pem, ReadPem("--tls-key", files.key));
   ASSIGN_OR_RETURN(OpenSslPtr<X509> certificate,
                    FirstOf("--tls-cert", files.certificate, out.certificate_pem));
   OpenSslPtr<EVP_PKEY> key = PemReader(out.key_pem).PrivateKey();
@@ -74,7 +74,7 @@ absl::StatusOr<CertificateSet> ReadCertificates(const CertificateFiles& files,
                            UtcTimeText(out.expires));
   }
   if (files.client_ca.empty()) return out;
-  ASSIGN_OR_RETURN(out.client_ca_pem, Read("--tls-client-ca", files.client_ca));
+  ASSIGN_OR_RETURN(out.client_ca_pem, ReadPem("--tls-client-ca", files.client_ca));
   RETURN_IF_ERROR(FirstOf("--tls-client-ca", files.client_ca, out.client_ca_pem).status());
   return out;
 }

@@ -15,7 +15,7 @@ namespace {
 
 using google::protobuf::TextFormat;
 
-constexpr int64_t kMaxFileBytes = int64_t{4} << 20;
+constexpr int64_t kMaxAccessBytes = int64_t{4} << 20;
 constexpr int kMaxEntries = 10000;
 constexpr size_t kMaxNameBytes = 128;
 constexpr size_t kMaxTenantBytes = 64;
@@ -181,7 +181,7 @@ absl::StatusOr<KnownCallers> ParseKnownCallers(std::string_view text, const std:
 }
 
 absl::StatusOr<KnownCallers> ReadKnownCallers(const std::string& path) {
-  absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxAccessBytes);
   if (!text.ok()) return InvalidArgument(Message(text.status()));
   return ParseKnownCallers(*text, path);
 }

@@ -15,11 +15,11 @@ constexpr size_t kMostFiles = 100000;
 
 using Writer = std::unique_ptr<archive, int (*)(archive*)>;
 using Reader = std::unique_ptr<archive, int (*)(archive*)>;
-using Entry = std::unique_ptr<archive_entry, void (*)(archive_entry*)>;
+using ArchiveEntry = std::unique_ptr<archive_entry, void (*)(archive_entry*)>;
 
 absl::Status Write(archive* to, const ReproFiles& files) {
   for (const auto& [name, bytes] : files) {
-    Entry entry(archive_entry_new(), archive_entry_free);
+    ArchiveEntry entry(archive_entry_new(), archive_entry_free);
     archive_entry_set_pathname_utf8(entry.get(), name.c_str());
     archive_entry_set_size(entry.get(), static_cast<la_int64_t>(bytes.size()));
     archive_entry_set_filetype(entry.get(), AE_IFREG);

@@ -40,7 +40,7 @@ bool FromHex(std::string_view hex, std::string* out) {
   return true;
 }
 
-bool IsPlain(std::string_view id) {
+bool IsPlainId(std::string_view id) {
   constexpr std::string_view kSigns =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
   return !id.empty() && id.find_first_not_of(kSigns) == std::string_view::npos;
@@ -105,7 +105,7 @@ absl::StatusOr<SigningKey> SigningKey::Read(const std::string& path) {
   absl::StatusOr<std::string> text = ReadFile(path, kMaxKeyFileBytes);
   if (!text.ok()) return InvalidArgument(Message(text.status()));
   std::string id = std::filesystem::path(path).stem().string();
-  if (!IsPlain(id)) {
+  if (!IsPlainId(id)) {
     return InvalidArgument(QuoteShort(path),
                            ": the key is called as its file, which has other signs than letters, "
                            "digits, '.', '-' and '_'");

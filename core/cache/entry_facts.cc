@@ -12,7 +12,7 @@ constexpr size_t kFixedBytes = 32 + kDigestBytes;  // the tenant follows
 constexpr size_t kOldestBytes = 24 + kDigestBytes;
 constexpr size_t kOldBytes = kOldestBytes + 8;
 // Tells values of schema 2 from those of 1, which may be as long: no entry has so many bytes.
-constexpr uint8_t kMark = 0x80;
+constexpr uint8_t kFactsMark = 0x80;
 
 Digest DigestAt(std::string_view bytes, size_t at) {
   Digest digest;
@@ -30,7 +30,7 @@ std::string FactsKey(const EntryId& id) {
 std::string FactsValue(const EntryFacts& facts) {
   std::string value(kFixedBytes, '\0');
   std::memcpy(value.data(), &facts.bytes, 8);
-  value[7] = static_cast<char>(kMark);
+  value[7] = static_cast<char>(kFactsMark);
   std::memcpy(value.data() + 8, &facts.cost_ms, 8);
   std::memcpy(value.data() + 16, &facts.last_use_ms, 8);
   std::memcpy(value.data() + 24, &facts.created_ms, 8);
@@ -47,7 +47,7 @@ bool ReadFactsKey(std::string_view key, EntryId* id) {
 
 bool ReadFacts(std::string_view key, std::string_view value, EntryId* id, EntryFacts* facts) {
   if (!ReadFactsKey(key, id)) return false;
-  if (value.size() < kFixedBytes || static_cast<uint8_t>(value[7]) != kMark) return false;
+  if (value.size() < kFixedBytes || static_cast<uint8_t>(value[7]) != kFactsMark) return false;
   facts->bytes = 0;
   std::memcpy(&facts->bytes, value.data(), 7);
   std::memcpy(&facts->cost_ms, value.data() + 8, 8);

@@ -14,12 +14,12 @@ namespace {
 
 // Keys of the meta family that describe measurements: "m", digest of the plan. Values: bytes,
 // last_report_ms (8 bytes each, little endian).
-constexpr char kFactsPrefix = 'm';
-constexpr size_t kFactsKeyBytes = 1 + 32;
+constexpr char kMeasurementPrefix = 'm';
+constexpr size_t kMeasurementKeyBytes = 1 + 32;
 constexpr size_t kFactsBytes = size_t{2} * 8;
 
 std::string FactsKey(const Digest& plan) {
-  return std::string(1, kFactsPrefix).append(BytesOf(plan));
+  return std::string(1, kMeasurementPrefix).append(BytesOf(plan));
 }
 
 std::string FactsValue(const MeasurementIndex::Facts& facts) {
@@ -32,7 +32,7 @@ std::string FactsValue(const MeasurementIndex::Facts& facts) {
 // False if they cannot be read; `plan` is set all the same if the key names one.
 bool ReadFacts(std::string_view key, std::string_view value, Digest* plan,
                MeasurementIndex::Facts* facts) {
-  if (key.size() != kFactsKeyBytes) return false;
+  if (key.size() != kMeasurementKeyBytes) return false;
   std::memcpy(plan->bytes.data(), key.data() + 1, 32);
   if (value.size() != kFactsBytes) return false;
   std::memcpy(&facts->bytes, value.data(), 8);
@@ -69,8 +69,8 @@ void RocksMeasurements::LoadIndex(const Clock& clock) {
   std::unique_ptr<rocksdb::Iterator> it(
       database_->db().NewIterator({}, database_->family(Family::kMeta)));
   MutexLock lock(&mutex_);
-  for (it->Seek(rocksdb::Slice(&kFactsPrefix, 1)); it->Valid(); it->Next()) {
-    if (!it->key().starts_with(rocksdb::Slice(&kFactsPrefix, 1))) break;
+  for (it->Seek(rocksdb::Slice(&kMeasurementPrefix, 1)); it->Valid(); it->Next()) {
+    if (!it->key().starts_with(rocksdb::Slice(&kMeasurementPrefix, 1))) break;
     Digest plan;
     MeasurementIndex::Facts facts;
     if (!ReadFacts(AsView(it->key()), AsView(it->value()), &plan, &facts)) {

@@ -12,11 +12,11 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kMark = ".corrupt-";
+constexpr std::string_view kSetAsideMark = ".corrupt-";
 
 std::vector<std::string> DatabasesAside(const std::string& dir) {
   const fs::path database(dir);
-  const std::string prefix = StrCat(database.filename().string(), kMark);
+  const std::string prefix = StrCat(database.filename().string(), kSetAsideMark);
   std::vector<std::string> aside;
   std::error_code error;
   for (fs::directory_iterator it(database.has_parent_path() ? database.parent_path() : ".", error),
@@ -30,7 +30,7 @@ std::vector<std::string> DatabasesAside(const std::string& dir) {
 // A name that nothing has.
 std::string FreeName(const std::string& dir, const Clock& clock) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(clock.UnixTime()).count();
-  std::string name = StrCat(dir, kMark, seconds);
+  std::string name = StrCat(dir, kSetAsideMark, seconds);
   if (!fs::exists(name)) return name;
   int i = 1;
   while (fs::exists(StrCat(name, "-", i))) ++i;

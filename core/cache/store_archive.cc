@@ -9,9 +9,9 @@
 namespace fusion {
 namespace {
 
-constexpr std::string_view kMark = "fusion-store-archive\n";
+constexpr std::string_view kArchiveMark = "fusion-store-archive\n";
 constexpr size_t kDigestBytes = 32;
-constexpr size_t kHeadBytes = 1 + 8 + kDigestBytes;
+constexpr size_t kRecordHeadBytes = 1 + 8 + kDigestBytes;
 // No tenant that a server knows has a longer name.
 constexpr uint64_t kMaxTenantBytes = 64;
 constexpr std::string_view kTypes = "HKPT";
@@ -107,7 +107,7 @@ std::string ArchiveWriter::EmitPlan(const StoredPlan& plan, const std::string& t
 std::string ArchiveWriter::Next() {
   if (!begun_) {
     begun_ = true;
-    return Emit('H', StrCat(kMark, Number(kArchiveVersion), Number(kPlanVersion),
+    return Emit('H', StrCat(kArchiveMark, Number(kArchiveVersion), Number(kPlanVersion),
                             Number(FUSION_KERNEL_ABI_VERSION)));
   }
   while (next_ < keys_.size()) {
@@ -124,7 +124,7 @@ std::string ArchiveWriter::Next() {
 absl::Status ArchiveImport::Add(std::string_view bytes) {
   pending_.append(bytes);
   size_t at = 0;
-  while (pending_.size() - at >= kHeadBytes) {
+  while (pending_.size() - at >= kRecordHeadBytes) {
     if (ended_) break;
     const std::string_view rest = std::string_view(pending_).substr(at);
     uint64_t length = 0;
@@ -137,15 +137,15 @@ absl::Status ArchiveImport::Add(std::string_view bytes) {
       return InvalidArgument("archive: a frame of ", length, " bytes, behind ", plan_frames_,
                              " plans; expected at most ", HumanBytes(kMaxArchivePayload));
     }
-    if (rest.size() - kHeadBytes < length) break;
+    if (rest.size() - kRecordHeadBytes < length) break;
     const Digest digest = DigestFrom(rest.substr(9));
-    const std::string_view payload = rest.substr(kHeadBytes, length);
+    const std::string_view payload = rest.substr(kRecordHeadBytes, length);
     if (Sha256(payload) != digest) {
       return DataLoss("archive: a frame of ", length, " bytes is not what its digest says, behind ",
                       plan_frames_, " plans");
     }
     RETURN_IF_ERROR(TakeFrame(rest[0], payload, digest));
-    at += kHeadBytes + length;
+    at += kRecordHeadBytes + length;
   }
   pending_.erase(0, at);
   if (ended_ && !pending_.empty()) {
@@ -175,7 +175,7 @@ absl::Status ArchiveImport::TakeHeader(std::string_view payload) {
   Reader reader(payload);
   ArchiveHeader header;
   std::string_view mark;
-  if (!reader.Bytes(kMark.size(), &mark) || mark != kMark ||
+  if (!reader.Bytes(kArchiveMark.size(), &mark) || mark != kArchiveMark ||
       !reader.Number(&header.archive_version)) {
     return InvalidArgument("this is no archive of a store");
   }

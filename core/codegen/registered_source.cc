@@ -6,7 +6,7 @@ namespace fusion {
 namespace {
 
 // kernel_abi.inc is the text of core/base/kernel_abi.h as a string literal (core/CMakeLists.txt).
-constexpr std::string_view kKernelAbi =
+constexpr std::string_view kRegisteredAbi =
 #include "kernel_abi.inc"
     ;
 
@@ -15,7 +15,7 @@ constexpr std::string_view kKernelAbi =
 std::string RegisteredSource(std::string_view source, const DeviceSpec& device,
                              std::string_view symbol,
                              const std::vector<std::pair<std::string, std::string>>& constants) {
-  std::string out(kKernelAbi);
+  std::string out(kRegisteredAbi);
   StrAppend(&out, StrCat("#define FUSION_KERNEL ", symbol, "\n#define FUSION_KERNEL_DESCRIPTOR ",
                          symbol, "_descriptor\n#define FUSION_KERNEL_ISA \"", device.arch,
                          "\"\n#define FUSION_KERNEL_VECTOR_BYTES ", device.vector_bytes, "\n"));

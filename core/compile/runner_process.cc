@@ -20,7 +20,7 @@ namespace {
 
 constexpr int kAnswerFd = 3;
 // The caller reads at once, or it is gone.
-constexpr Nanoseconds kSendLimit = std::chrono::seconds(30);
+constexpr Nanoseconds kSendAnswerLimit = std::chrono::seconds(30);
 constexpr Nanoseconds kReceiveSlice = std::chrono::seconds(60);
 // First byte of what comes back.
 constexpr std::string_view kAnswer = "A";
@@ -61,7 +61,7 @@ void DropDescriptors(int socket) {
   absl::StatusOr<std::string> level = ConfineKernels(sandbox);
   std::string answer =
       level.ok() ? StrCat(kAnswer, body()) : StrCat(kNotConfined, Message(level.status()));
-  absl::Status sent = channel.Send(answer, kSendLimit);
+  absl::Status sent = channel.Send(answer, kSendAnswerLimit);
   // What was loaded may have left anything behind: no destructors.
   _exit(sent.ok() ? 0 : 1);
 }

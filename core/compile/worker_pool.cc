@@ -18,7 +18,7 @@ constexpr Nanoseconds kSlice = std::chrono::milliseconds(20);
 constexpr Nanoseconds kIdleSlice = std::chrono::seconds(1);
 // A worker needs a few milliseconds to start and to take a job.
 constexpr Nanoseconds kHelloLimit = std::chrono::seconds(10);
-constexpr Nanoseconds kSendLimit = std::chrono::seconds(10);
+constexpr Nanoseconds kSendTaskLimit = std::chrono::seconds(10);
 // For a worker that hung up to die of its own signal, so that the message can name it.
 constexpr Nanoseconds kCrashGrace = std::chrono::milliseconds(500);
 constexpr char kLostWorkers[] = "fusion.lost-workers";
@@ -253,7 +253,7 @@ WorkerPool::TaskResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* ou
     *outcome = Outcome::kCrashed;
     return Annotate(ready, task.Name());
   }
-  absl::Status sent = slot->worker->channel().Send(MessageOf(task), kSendLimit);
+  absl::Status sent = slot->worker->channel().Send(MessageOf(task), kSendTaskLimit);
   if (!sent.ok()) {
     *outcome = Outcome::kCrashed;
     return Crashed(task, "taking the job", Message(sent), slot);

@@ -12,7 +12,6 @@ namespace {
 
 constexpr size_t kMaxCallDepth = 64;
 constexpr size_t kMaxPrefixBytes = 512;
-constexpr int kMaxBodyDepth = 64;
 // Inputs, outputs and attributes of all nodes and calls together.
 constexpr int64_t kMaxItems = int64_t{64} * kMaxImportedNodes;
 
@@ -153,7 +152,7 @@ class Flattener {
         // Of several Constant nodes for one name the last counts (Emit): edited models of real
         // users have them, and ONNX Runtime reads them so.
         if (IsConstantNode(node) && !constants.insert(name).second) continue;
-        ValueRef value = kNoValue;
+        ValueRef value = kNoValueRef;
         if (auto promised = frame->promised.find(name); promised != frame->promised.end()) {
           value = promised->second;
           frame->promised.erase(promised);
@@ -208,7 +207,7 @@ class Flattener {
     flat.attributes = frame.attributes;
     for (const std::string& name : node.input()) flat.inputs.push_back(Use(&frame, name));
     for (const std::string& name : node.output()) {
-      flat.outputs.push_back(name.empty() ? kNoValue : frame.scope.at(name));
+      flat.outputs.push_back(name.empty() ? kNoValueRef : frame.scope.at(name));
     }
     if (const FunctionTable::Function* function = out_.functions->Find(node)) {
       return OpenFunction(*function, flat);
@@ -234,7 +233,7 @@ class Flattener {
   }
 
   ValueRef Use(Frame* frame, const std::string& name) {
-    if (name.empty()) return kNoValue;
+    if (name.empty()) return kNoValueRef;
     auto it = frame->scope.find(name);
     if (it != frame->scope.end()) return it->second;
     ValueRef value = AddValue(FlatValue::kUndefined, frame->prefix + name, 0);
@@ -244,7 +243,7 @@ class Flattener {
 
   void Emit(FlatNode flat) {
     for (ValueRef value : flat.outputs) {
-      if (value == kNoValue) continue;
+      if (value == kNoValueRef) continue;
       FlatValue& v = out_.values[static_cast<size_t>(value)];
       v.kind = FlatValue::kNode;
       v.index = static_cast<int>(out_.nodes.size());
@@ -303,14 +302,14 @@ class Flattener {
     frame.attributes = BindAttributes(function, call);
     for (int i = 0; i < proto.input_size(); ++i) {
       auto at = static_cast<size_t>(i);
-      ValueRef value = at < call.inputs.size() ? call.inputs[at] : kNoValue;
+      ValueRef value = at < call.inputs.size() ? call.inputs[at] : kNoValueRef;
       RETURN_IF_ERROR(Define(&frame, proto.input(i), value));
     }
     // An output that is an input, or is named twice, is passed on by an Identity.
     std::vector<std::pair<std::string, ValueRef>> aliases;
     for (size_t i = 0; i < call.outputs.size(); ++i) {
       const std::string& name = proto.output(static_cast<int>(i));
-      if (call.outputs[i] == kNoValue) continue;
+      if (call.outputs[i] == kNoValueRef) continue;
       bool first =
           frame.scope.count(name) == 0 && frame.promised.emplace(name, call.outputs[i]).second;
       if (!first) aliases.emplace_back(name, call.outputs[i]);

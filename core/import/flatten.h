@@ -12,7 +12,10 @@ namespace fusion {
 
 /// Position of a value in FlatModel::values.
 using ValueRef = int32_t;
-inline constexpr ValueRef kNoValue = -1;
+inline constexpr ValueRef kNoValueRef = -1;
+
+/// Bodies within bodies, and in the functions that those call.
+inline constexpr int kMaxBodyDepth = 64;
 
 /// Attribute values that the body of a function may refer to.
 using AttributeScope = std::map<std::string, const onnx::AttributeProto*>;

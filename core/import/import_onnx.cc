@@ -26,8 +26,6 @@ namespace {
 constexpr size_t kMaxBodyPrefix = 512;
 // Of names that passes of loops make.
 constexpr int64_t kMaxNameBytes = int64_t{1} << 27;
-// Bodies within bodies, and in the functions that those call.
-constexpr int kMaxBodyDepth = 64;
 
 /// One import: from the flattened model to the graph, node by node.
 class OnnxImporter {
@@ -80,7 +78,7 @@ class OnnxImporter {
       for (ValueRef ref : wanted) used[static_cast<size_t>(ref)] = true;
       for (int index : order) {
         for (ValueRef ref : flat.nodes[static_cast<size_t>(index)].inputs) {
-          if (ref != kNoValue) used[static_cast<size_t>(ref)] = true;
+          if (ref != kNoValueRef) used[static_cast<size_t>(ref)] = true;
         }
       }
       return absl::OkStatus();
@@ -334,7 +332,7 @@ class OnnxImporter {
   }
 
   bool IsUsed(ValueRef ref) const {
-    return ref != kNoValue && body_->used[static_cast<size_t>(ref)];
+    return ref != kNoValueRef && body_->used[static_cast<size_t>(ref)];
   }
 
   // Types that bodies declare are not looked at: their dims may differ from pass to pass.
@@ -356,7 +354,7 @@ class OnnxImporter {
 
   // The tensor of a value; an initialiser is added when it is first asked for.
   absl::StatusOr<TensorId> TensorOf(ValueRef ref) {
-    if (ref == kNoValue) return kNoTensor;
+    if (ref == kNoValueRef) return kNoTensor;
     TensorId& id = body_->ids[static_cast<size_t>(ref)];
     if (id == kNoTensor && value(ref).kind == FlatValue::kInitializer) {
       const onnx::TensorProto& tensor = body_->graph->initializer(value(ref).index);
@@ -494,7 +492,7 @@ class OnnxImporter {
       return InvalidArgument(DescribeNode(node.name, node.op), ": has no output");
     }
     const bool constant = node.domain.empty() && node.op == "Constant";
-    if (constant && body_ != &main_ && node.outputs[0] != kNoValue &&
+    if (constant && body_ != &main_ && node.outputs[0] != kNoValueRef &&
         body_->constants[static_cast<size_t>(node.outputs[0])] != kNoTensor) {
       return absl::OkStatus();
     }
@@ -505,7 +503,7 @@ class OnnxImporter {
     }
     std::vector<std::string> names;
     for (ValueRef ref : node.outputs) {
-      names.push_back(ref == kNoValue ? "" : body_->prefix + value(ref).name);
+      names.push_back(ref == kNoValueRef ? "" : body_->prefix + value(ref).name);
       name_bytes_ += static_cast<int64_t>(names.back().size());
     }
     name_bytes_ += static_cast<int64_t>(body_->prefix.size() + node.name.size());
@@ -531,7 +529,7 @@ class OnnxImporter {
       if (id == kNoTensor && IsUsed(node.outputs[i])) {
         return InvalidArgument(DescribeNode(node.name, node.op), ": has no output ", i);
       }
-      if (id == kNoTensor || node.outputs[i] == kNoValue) continue;
+      if (id == kNoTensor || node.outputs[i] == kNoValueRef) continue;
       body_->ids[static_cast<size_t>(node.outputs[i])] = id;
       if (constant && body_ != &main_) body_->constants[static_cast<size_t>(node.outputs[i])] = id;
       RETURN_IF_ERROR(CheckType(node.outputs[i], id));

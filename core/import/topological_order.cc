@@ -11,7 +11,7 @@ namespace {
 
 // The node that gives a value, or -1.
 int ProducerOf(const FlatModel& model, ValueRef value) {
-  if (value == kNoValue) return -1;
+  if (value == kNoValueRef) return -1;
   const FlatValue& v = model.values[static_cast<size_t>(value)];
   return v.kind == FlatValue::kNode ? v.index : -1;
 }
@@ -23,7 +23,7 @@ const FlatNode& NodeAt(const FlatModel& model, int node) {
 absl::Status CheckInputs(const FlatModel& model, int node) {
   const FlatNode& n = NodeAt(model, node);
   for (size_t i = 0; i < n.inputs.size(); ++i) {
-    if (n.inputs[i] == kNoValue) continue;
+    if (n.inputs[i] == kNoValueRef) continue;
     const FlatValue& v = model.values[static_cast<size_t>(n.inputs[i])];
     if (v.kind != FlatValue::kUndefined) continue;
     return InvalidArgument(DescribeNode(n.name, n.op), ": input ", i, " ", QuoteShort(v.name),

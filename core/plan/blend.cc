@@ -13,7 +13,7 @@ namespace {
 using Sets = std::vector<std::vector<LoopId>>;
 
 // Parts of different form that are tried, and groups that weighing plans for that may walk over.
-constexpr size_t kMostTries = 32;
+constexpr size_t kMostForms = 32;
 constexpr size_t kMostWalked = 1000000;
 
 // Groups of one plan, and those of another one that hold the same ops.
@@ -108,7 +108,7 @@ absl::StatusOr<WeighedGroups> Blend(
   OpLinks links(evaluator->program());
   std::vector<std::vector<Swap>> forms = SwapsBetween(base.groups, other, evaluator);
   size_t walked = 0;
-  for (size_t i = 0; i < forms.size() && i < kMostTries && walked < kMostWalked; ++i) {
+  for (size_t i = 0; i < forms.size() && i < kMostForms && walked < kMostWalked; ++i) {
     Sets groups = Swapped(links, base.groups, forms[i]);
     if (groups.empty()) continue;
     groups = TopologicalOrder(evaluator->program(), std::move(groups));

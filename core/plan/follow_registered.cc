@@ -167,9 +167,9 @@ class Binder {
 };
 
 /// Joins groups to what forced kernels compute.
-class Joiner {
+class RegisteredJoiner {
  public:
-  Joiner(const Program& program, const Grouping& start)
+  RegisteredJoiner(const Program& program, const Grouping& start)
       : links_(program), graph_(links_, start.groups) {}
 
   /// Makes `loops` one group; else says why that cannot be.
@@ -247,7 +247,7 @@ absl::StatusOr<Grouping> FollowRegistered(const SeenGraph& seen, const Grouping&
                                           const std::map<NodeId, std::string>& alone,
                                           GroupEvaluator* evaluator, RegisteredOutcome* outcome) {
   Binder binder(seen, nodes, evaluator);
-  Joiner joiner(evaluator->program(), start);
+  RegisteredJoiner joiner(evaluator->program(), start);
   RegisteredMatches matches;
   bool joined = false;
   AskKernel ask = [&](const std::vector<NodeId>& match) {

@@ -80,10 +80,10 @@ absl::StatusOr<std::optional<MatchTerms>> TermsOf(const std::vector<NodeId>& mat
 }
 
 /// Makes one group of what is forced together.
-class Joiner {
+class RuleJoiner {
  public:
-  Joiner(const SeenGraph& seen, const Grouping& nodes, const std::map<NodeId, std::string>& alone,
-         GroupEvaluator* evaluator)
+  RuleJoiner(const SeenGraph& seen, const Grouping& nodes,
+             const std::map<NodeId, std::string>& alone, GroupEvaluator* evaluator)
       : seen_(seen),
         program_(evaluator->program()),
         parts_(nodes.groups),
@@ -301,7 +301,7 @@ absl::StatusOr<Grouping> FollowRules(const SeenGraph& seen, const Grouping& node
                    MatchRules(seen.graph, evaluator->device(), rules, ask));
   evaluator->Follow(RuleEffects(seen, program, rules, matches, Weights(program, evaluator)));
   if (evaluator->rules().forced().empty()) return nodes;
-  return Joiner(seen, nodes, alone, evaluator).Run();
+  return RuleJoiner(seen, nodes, alone, evaluator).Run();
 }
 
 absl::StatusOr<std::optional<MatchTerms>> TermsOfMatch(const SeenGraph& seen,

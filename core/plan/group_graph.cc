@@ -12,7 +12,7 @@ namespace {
 constexpr int64_t kGap = int64_t{1} << 24;
 // Groups that may lie between the first and the last of those replaced: a search that looks at
 // more, for each of many replacements, would not grow evenly with the graph.
-constexpr int kMostBetween = 4096;
+constexpr int kMostNodesBetween = 4096;
 
 void SortUnique(std::vector<LoopId>* list) {
   std::sort(list->begin(), list->end());
@@ -97,13 +97,13 @@ std::optional<GroupGraph::Paths> GroupGraph::PathsBetween(
   auto [first, last] = Range(groups);
   auto at = at_.find(first);
   for (int between = 0; at->first != last; ++at) {
-    if (++between > kMostBetween) return std::nullopt;
+    if (++between > kMostNodesBetween) return std::nullopt;
   }
   for (size_t p = 0; p < parts.size(); ++p) {
     for (LoopId l : parts[p]) part_of_[static_cast<size_t>(l)] = static_cast<int>(p);
   }
   Paths paths(parts.size(), std::vector<uint8_t>(parts.size(), kNoPath));
-  int budget = kMostBetween;
+  int budget = kMostNodesBetween;
   std::vector<int> stack;
   for (size_t p = 0; p < parts.size(); ++p) {
     ++search_;

@@ -18,7 +18,7 @@ namespace fusion {
 namespace {
 
 // Groups on the way between two, in one place of a cyclic pair.
-constexpr size_t kMostBetween = 8;
+constexpr size_t kMostSetsBetween = 8;
 // Of the groups that read a value: how many later ones each is paired with, and how much later
 // these may run.
 constexpr size_t kMostSiblings = 8;
@@ -92,7 +92,7 @@ class Ledger {
   }
 
   absl::Status AddPairs(const GroupEdges& order) {
-    std::vector<std::vector<int>> between = order.Between(kMostBetween);
+    std::vector<std::vector<int>> between = order.Between(kMostSetsBetween);
     for (size_t e = 0; e < order.edges().size(); ++e) {
       auto [writer, reader] = order.edges()[e];
       RETURN_IF_ERROR(AddPair(DecisionSubject::kPair, writer, reader, std::move(between[e])));
@@ -446,7 +446,7 @@ class Ledger {
   }
 
   static Refusal Cyclic(size_t between) {
-    return Refuse(RefusalCode::kCyclic, between == kMostBetween ? "at least " : "", between,
+    return Refuse(RefusalCode::kCyclic, between == kMostSetsBetween ? "at least " : "", between,
                   between == 1 ? " group lies" : " groups lie", " between the two");
   }
 

@@ -12,7 +12,7 @@ namespace {
 // A shorter part is over before its partial results are worth their way through memory.
 constexpr int64_t kLeastPart = 16;
 // Numbers of parts that are tried, the smallest that fill the units.
-constexpr size_t kMostTries = 2;
+constexpr size_t kMostSplits = 2;
 // Dims that are tried.
 constexpr size_t kMostDims = 2;
 
@@ -26,7 +26,7 @@ std::vector<int64_t> PartsOf(int64_t extent, int64_t needed) {
     if (extent % parts != 0) continue;
     largest = parts;
     bool full = !enough.empty() && enough.back() % needed == 0;
-    if (parts >= needed && enough.size() < kMostTries && !full) enough.push_back(parts);
+    if (parts >= needed && enough.size() < kMostSplits && !full) enough.push_back(parts);
   }
   if (enough.empty() && largest > 0) enough.push_back(largest);
   return enough;

@@ -5,8 +5,6 @@
 namespace fusion {
 namespace {
 
-std::string OpName(const Smg& smg, int i) { return StrCat("op ", i, " ", smg.op(i).label); }
-
 // Why a read of an intermediate keeps `dim` whole; "" if it does not.
 std::string ReadsAcross(const Smg& smg, int reader, const SmgRead& read, DimId dim) {
   if (!CrossesAlong(read, smg, dim)) return "";

@@ -120,6 +120,9 @@ std::vector<SmgMapping> Mappings(const Smg& smg);
 /// "one-to-all n", "all-to-one k sum", "window oh over kh:3 stride 2 dilation 1 pad 1 1".
 std::string LabelOf(const Smg& smg, const SmgMapping& mapping);
 
+/// "op 3 Add": how reasons name op `i`.
+std::string OpName(const Smg& smg, int i);
+
 /// Text form: dims, ops, then the mappings (which the parser recomputes and compares).
 ///
 ///   smg {

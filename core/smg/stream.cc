@@ -22,8 +22,6 @@ namespace {
 constexpr int kMostDegree = 4;
 constexpr size_t kMostStates = 8;
 
-std::string OpName(const Smg& smg, int i) { return StrCat("op ", i, " ", smg.op(i).label); }
-
 std::vector<int64_t> ExtentsOf(const Smg& smg) {
   std::vector<int64_t> extents;
   for (const SmgDim& d : smg.dims) extents.push_back(d.extent);

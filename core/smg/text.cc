@@ -144,6 +144,8 @@ class Parser {
 
 }  // namespace
 
+std::string OpName(const Smg& smg, int i) { return StrCat("op ", i, " ", smg.op(i).label); }
+
 std::string LabelOf(const Smg& smg, const SmgMapping& m) {
   std::string out(kMappingNames[static_cast<size_t>(m.kind)]);
   if (m.dim >= 0) out += StrCat(" ", smg.dim(m.dim).name);

@@ -1,5 +1,7 @@
 #include "core/wire/registered_kernels.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -15,18 +17,16 @@ namespace fusion {
 namespace {
 
 // Registrations of the largest allowed size have some 500 KiB.
-constexpr int64_t kMaxFileBytes = int64_t{1} << 20;
+constexpr int64_t kMaxKernelsFileBytes = int64_t{1} << 20;
 constexpr std::string_view kExtension = ".textproto";
-
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
 
 // Names that mean nothing else in a source.
 bool IsConstantName(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxConstantNameBytes && IsLetter(name[0]) &&
+  return !name.empty() && name.size() <= kMaxConstantNameBytes && absl::ascii_isalpha(name[0]) &&
          !name.starts_with("fk_") && !name.starts_with("FUSION") &&
-         std::all_of(name.begin(), name.end(),
-                     [](char c) { return IsLetter(c) || IsDigit(c) || c == '_'; });
+         std::all_of(name.begin(), name.end(), [](char c) {
+           return absl::ascii_isalpha(c) || absl::ascii_isdigit(c) || c == '_';
+         });
 }
 
 // What a source includes is not part of its digest.
@@ -188,7 +188,7 @@ class KernelDecoder {
 // Adds those of one file.
 absl::Status AddFile(const std::string& path, const RuleCheck& check, std::set<std::string>* names,
                      RegisteredKernels* out) {
-  absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxKernelsFileBytes);
   if (!text.ok()) return InvalidArgument(Message(text.status()));
   google::protobuf::TextFormat::ParseInfoTree places;
   v1::RegisteredKernels wire;

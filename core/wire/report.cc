@@ -68,14 +68,14 @@ absl::Status CheckTime(std::string_view field, double value) {
   return InvalidArgument(field, ": ", value, "; expected 0 or more");
 }
 
-absl::Status CheckCount(std::string_view field, int64_t value) {
+absl::Status CheckCounted(std::string_view field, int64_t value) {
   if (value >= 0) return absl::OkStatus();
   return InvalidArgument(field, ": ", value, "; expected 0 or more");
 }
 
 absl::StatusOr<LatencySummary> DecodeSummary(const v1::LatencySummary& wire) {
-  RETURN_IF_ERROR(CheckCount("calls", wire.calls()));
-  RETURN_IF_ERROR(CheckCount("samples", wire.samples()));
+  RETURN_IF_ERROR(CheckCounted("calls", wire.calls()));
+  RETURN_IF_ERROR(CheckCounted("samples", wire.samples()));
   RETURN_IF_ERROR(CheckTime("median_us", wire.median_us()));
   RETURN_IF_ERROR(CheckTime("p10_us", wire.p10_us()));
   RETURN_IF_ERROR(CheckTime("p90_us", wire.p90_us()));
@@ -103,12 +103,12 @@ void EncodeKernelReport(const KernelReport& report, v1::KernelReport* out) {
 absl::StatusOr<KernelReport> DecodeKernelReport(const v1::KernelReport& wire) {
   KernelReport out;
   ASSIGN_OR_RETURN(out.kernel_key, DigestFromWire(wire.kernel_key()));
-  RETURN_IF_ERROR(CheckCount("launches", wire.launches()));
-  RETURN_IF_ERROR(CheckCount("nodes", wire.nodes()));
+  RETURN_IF_ERROR(CheckCounted("launches", wire.launches()));
+  RETURN_IF_ERROR(CheckCounted("nodes", wire.nodes()));
   RETURN_IF_ERROR(CheckTime("estimated_us", wire.estimated_us()));
   RETURN_IF_ERROR(CheckTime("op_by_op_us", wire.op_by_op_us()));
-  RETURN_IF_ERROR(CheckCount("activation_bytes", wire.activation_bytes()));
-  RETURN_IF_ERROR(CheckCount("op_by_op_activation_bytes", wire.op_by_op_activation_bytes()));
+  RETURN_IF_ERROR(CheckCounted("activation_bytes", wire.activation_bytes()));
+  RETURN_IF_ERROR(CheckCounted("op_by_op_activation_bytes", wire.op_by_op_activation_bytes()));
   ASSIGN_OR_RETURN(out.measured, DecodeSummary(wire.measured()));
   out.label = wire.label();
   out.launches = wire.launches();
@@ -251,11 +251,11 @@ absl::StatusOr<PlanSummary> DecodePlanSummary(const v1::PlanSummary& wire) {
   ASSIGN_OR_RETURN(out.numerics, FromWire(wire.numerics()));
   ASSIGN_OR_RETURN(out.totals, DecodeTotals(wire.totals()));
   ASSIGN_OR_RETURN(out.op_by_op, DecodeTotals(wire.op_by_op()));
-  RETURN_IF_ERROR(CheckCount("nodes", wire.nodes()));
-  RETURN_IF_ERROR(CheckCount("fallbacks", wire.fallbacks()));
-  RETURN_IF_ERROR(CheckCount("bytes", wire.bytes()));
-  RETURN_IF_ERROR(CheckCount("distinct_kernels", wire.distinct_kernels()));
-  RETURN_IF_ERROR(CheckCount("compiled_kernels", wire.compiled_kernels()));
+  RETURN_IF_ERROR(CheckCounted("nodes", wire.nodes()));
+  RETURN_IF_ERROR(CheckCounted("fallbacks", wire.fallbacks()));
+  RETURN_IF_ERROR(CheckCounted("bytes", wire.bytes()));
+  RETURN_IF_ERROR(CheckCounted("distinct_kernels", wire.distinct_kernels()));
+  RETURN_IF_ERROR(CheckCounted("compiled_kernels", wire.compiled_kernels()));
   out.created_unix_ms = wire.created_unix_ms();
   out.target = wire.target();
   out.threads = wire.threads();

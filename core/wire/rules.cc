@@ -1,5 +1,7 @@
 #include "core/wire/rules.h"
 
+#include <absl/strings/ascii.h>
+
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -13,22 +15,23 @@ namespace fusion {
 namespace {
 
 // Rules of the largest allowed size have some 400 KiB.
-constexpr int64_t kMaxFileBytes = int64_t{1} << 20;
+constexpr int64_t kMaxRulesFileBytes = int64_t{1} << 20;
 constexpr size_t kMaxOpBytes = 64;
 constexpr int kMaxInput = 65535;
 
-bool IsLetter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-bool IsDigit(char c) { return c >= '0' && c <= '9'; }
+bool IsWordStart(char c) { return absl::ascii_isalpha(c) || c == '_'; }
 
 bool IsIdentifier(std::string_view text, size_t most) {
-  return !text.empty() && text.size() <= most && IsLetter(text[0]) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return IsLetter(c) || IsDigit(c); });
+  return !text.empty() && text.size() <= most && IsWordStart(text[0]) &&
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return IsWordStart(c) || absl::ascii_isdigit(c); });
 }
 
 bool IsRuleName(std::string_view text) {
   return !text.empty() && text.size() <= kMaxRuleNameBytes &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return IsLetter(c) || IsDigit(c) || c == '-' || c == '.'; });
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return IsWordStart(c) || absl::ascii_isdigit(c) || c == '-' || c == '.';
+         });
 }
 
 template <typename Words>
@@ -285,7 +288,7 @@ absl::StatusOr<Rules> ParseRulesText(std::string_view text, const std::string& n
 }
 
 absl::StatusOr<Rules> ReadRulesFile(const std::string& path, const RuleCheck& check) {
-  absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxRulesFileBytes);
   if (!text.ok()) return InvalidArgument(Message(text.status()));
   return ParseRulesText(*text, path, check);
 }

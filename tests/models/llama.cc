@@ -16,8 +16,8 @@ std::vector<NamedDim> CacheDims(const ModelParams& p, const NamedDim& length) {
 }
 
 // Behind the cached keys or values; the result is an output of its own.
-std::string WithPast(OnnxBuilder& b, const std::string& x, const std::string& past,
-                     const std::string& present, const ModelParams& p) {
+std::string BehindPast(OnnxBuilder& b, const std::string& x, const std::string& past,
+                       const std::string& present, const ModelParams& p) {
   if (past.empty()) return x;
   std::string all = b.Op("Concat", {past, x}, {OnnxBuilder::Int("axis", 2)});
   b.Output(all, DType::kF32, CacheDims(p, {p.past + p.seq, "past + seq"}), present);
@@ -36,8 +36,8 @@ std::string SelfAttention(OnnxBuilder& b, const LayerInputs& in, const std::stri
   std::string v = SplitHeads(b, Linear(b, "v_proj", y, p.hidden, kv_size, false), y, kv_shape);
   q = ApplyRotary(b, q, rotary, head_size);
   k = ApplyRotary(b, k, rotary, head_size);
-  k = WithPast(b, k, in.past_key, StrCat("present_key_", layer), p);
-  v = WithPast(b, v, in.past_value, StrCat("present_value_", layer), p);
+  k = BehindPast(b, k, in.past_key, StrCat("present_key_", layer), p);
+  v = BehindPast(b, v, in.past_value, StrCat("present_value_", layer), p);
   if (p.kv_heads != p.heads) {
     AttentionShape all = kv_shape;
     all.seq = p.past + p.seq;

@@ -7,9 +7,9 @@
 namespace fusion {
 namespace {
 
-class Generator {
+class WindowGenerator {
  public:
-  explicit Generator(uint64_t seed) : random_(seed), builder_("windows") {}
+  explicit WindowGenerator(uint64_t seed) : random_(seed), builder_("windows") {}
 
   Graph Run() {
     dims_ = {1 + Below(2), 1 + Below(5)};
@@ -107,6 +107,6 @@ class Generator {
 
 }  // namespace
 
-Graph RandomWindowGraph(uint64_t seed) { return Generator(seed).Run(); }
+Graph RandomWindowGraph(uint64_t seed) { return WindowGenerator(seed).Run(); }
 
 }  // namespace fusion

@@ -6,10 +6,19 @@ forgot to include, and writes dependency files. Without these the commands suit 
 
 import json
 import pathlib
+import re
 import shlex
 
 # Words to drop, and how many words after them go too.
 _DROPPED = {"-o": 1, "-c": 0, "-include": 1, "-Winvalid-pch": 0, "-MD": 0, "-MT": 1, "-MF": 1}
+
+
+def _sources(file):
+    """The sources that one compilation reads: those of a batch, if it is one that CMake wrote (UNITY_BUILD)."""
+    path = pathlib.Path(file)
+    if path.parent.name != "Unity" or not path.exists():
+        return [file]
+    return re.findall(r'^#include "(.*)"$', path.read_text(), re.MULTILINE)
 
 
 def load(build_dir):
@@ -24,7 +33,8 @@ def load(build_dir):
                 skip = _DROPPED[word]
             elif word != entry["file"]:
                 words.append(word)
-        database[entry["file"]] = (entry["directory"], words + [entry["file"]])
+        for source in _sources(entry["file"]):
+            database[source] = (entry["directory"], [*words, source])
     return database
 
 

@@ -3,11 +3,11 @@
 namespace fusion {
 namespace {
 
-constexpr std::string_view kSign = R"(
+constexpr std::string_view kSignDouble = R"(
 AI vd sign_d(vd x) { return x > 0 ? splat(1.0) : x < 0 ? splat(-1.0) : x; }
 )";
 
-constexpr std::string_view kSqrt = R"(
+constexpr std::string_view kSqrtDouble = R"(
 AI vd sqrt_d(vd x) {
   for (int i = 0; i < W; ++i) x[i] = __builtin_sqrt(x[i]);
   return x;
@@ -23,7 +23,7 @@ AI vd copysign_d(vd x, vd s) {
 
 // e^x by reduction with ln 2 in two parts and the series to degree 13; below 2 ulp, subnormal
 // results included.
-constexpr std::string_view kExp = R"(
+constexpr std::string_view kExpDouble = R"(
 AI vd exp_taylor(vd r) {  // (e^r - 1 - r) / r^2
   vd p = r * (1.0 / 6227020800) + 1.0 / 479001600;
   p = p * r + 1.0 / 39916800;
@@ -52,13 +52,13 @@ AI vd exp_d(vd x) {
 }
 )";
 
-constexpr std::string_view kSigmoid = R"(
+constexpr std::string_view kSigmoidDouble = R"(
 AI vd sigmoid_d(vd x) { return 1.0 / (1.0 + exp_d(-x)); }
 )";
 
 // log x = n ln 2 + 2 atanh((m - 1) / (m + 1)) with m in [sqrt 1/2, sqrt 2]; below 2 ulp. 0 gives
 // -inf, negative numbers NaN, subnormals are scaled up first.
-constexpr std::string_view kLog = R"(
+constexpr std::string_view kLogDouble = R"(
 AI vd log_d(vd x) {
   vl tiny = x < 2.2250738585072014e-308;
   vl bits = (vl)(tiny ? x * 18014398509481984.0 : x);
@@ -91,7 +91,7 @@ AI vd log_d(vd x) {
 )";
 
 // 1 - 2 / (e^2|x| + 1), and e^2x - 1 over e^2x + 1 by its series near 0; below 3 ulp.
-constexpr std::string_view kTanh = R"(
+constexpr std::string_view kTanhDouble = R"(
 AI vd tanh_d(vd x) {
   vd a = abs_d(x);
   vd far = 1.0 - 2.0 / (exp_d(a + a) + 1.0);
@@ -104,7 +104,7 @@ AI vd tanh_d(vd x) {
 
 // 2/sqrt(pi) e^(-x^2) times the sum of 2^n x^(2n+1) / (2n+1)!!, whose terms are all of one sign
 // (Abramowitz and Stegun 7.1.6); exactly +-1 from 6 on. Below 40 ulp, for e^(-x^2).
-constexpr std::string_view kErf = R"(
+constexpr std::string_view kErfDouble = R"(
 AI vd erf_d(vd x) {
   vd a = abs_d(x);
   vd c = a > 6.0 ? splat(6.0) : a;
@@ -124,7 +124,7 @@ AI vd erf_d(vd x) {
 // Reduction by pi/2 in three parts for |x| < 2^20, beyond that lane by lane with 2/pi to 1280 bits
 // (Payne and Hanek 1983); then the series on [-pi/4, pi/4]. Absolute error below 2.3e-16; inf gives
 // NaN.
-constexpr std::string_view kTrig = R"(
+constexpr std::string_view kTrigDouble = R"(
 static __attribute__((noinline)) double trig_reduce_huge(double x, int* quadrant) {
   static const unsigned long long two_over_pi[20] = {
       0xa2f9836e4e441529ull, 0xfc2757d1f534ddc0ull, 0xdb6295993c439041ull, 0xfe5163abdebbc561ull,
@@ -226,7 +226,7 @@ AI vd cos_d(vd x) {
 // x^y = 2^(y log2 |x|), lane by lane with the 64-bit significands of the x87 unit: below 0.51 ulp
 // for results between 2^-64 and 2^64, so that powers that are integers come out exactly (casts
 // follow), and below 1 ulp elsewhere. Special cases as in C's pow.
-constexpr std::string_view kPow = R"pow(
+constexpr std::string_view kPowDouble = R"pow(
 AI double pow_lane(double x, double y) {  // x > 0, both finite
   long double t;
   __asm__("fyl2x" : "=t"(t) : "0"((long double)x), "u"((long double)y) : "st(1)");
@@ -268,17 +268,17 @@ AI vd pow_d(vd x, vd y) {
 }  // namespace
 
 std::vector<PreludePart> DoubleParts() {
-  return {{"sign_d", {}, kSign},
-          {"sqrt_d", {}, kSqrt},
+  return {{"sign_d", {}, kSignDouble},
+          {"sqrt_d", {}, kSqrtDouble},
           {"copysign_d", {}, kCopysign},
           {"rounding_d", {"abs", "copysign_d"}, RoundingFunctions(/*wide=*/true)},
-          {"exp_d", {}, kExp},
-          {"sigmoid_d", {"exp_d"}, kSigmoid},
-          {"log_d", {}, kLog},
-          {"tanh_d", {"abs", "copysign_d", "exp_d"}, kTanh},
-          {"erf_d", {"abs", "copysign_d", "exp_d"}, kErf},
-          {"trig_d", {"abs", "copysign_d"}, kTrig},
-          {"pow_d", {"abs", "rounding_d"}, kPow}};
+          {"exp_d", {}, kExpDouble},
+          {"sigmoid_d", {"exp_d"}, kSigmoidDouble},
+          {"log_d", {}, kLogDouble},
+          {"tanh_d", {"abs", "copysign_d", "exp_d"}, kTanhDouble},
+          {"erf_d", {"abs", "copysign_d", "exp_d"}, kErfDouble},
+          {"trig_d", {"abs", "copysign_d"}, kTrigDouble},
+          {"pow_d", {"abs", "rounding_d"}, kPowDouble}};
 }
 
 }  // namespace fusion

@@ -19,7 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
 
-class FakeService : public v1::FusionService::Service {
+class FlakyService : public v1::FusionService::Service {
  public:
   std::function<grpc::Status(int call, v1::PlanFusionResponse*)> plan;
   std::atomic<int> calls{0};
@@ -49,7 +49,7 @@ class ResilientClientTest : public ServedClientTest {
     client_ = ResilientClient::Create(std::move(more), options).value();
     return client_->FetchBundle(Request()).status();
   }
-  FakeService service_;
+  FlakyService service_;
   std::shared_ptr<ResilientClient> client_;
   // Of a handler that may outlive the body of its test.
   std::atomic<bool> called_{false};

@@ -12,7 +12,7 @@ namespace fusion {
 namespace {
 
 using Ints = std::vector<int64_t>;
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kNotANumber = std::numeric_limits<double>::quiet_NaN();
 
 // Numbers between -1 and 1 that look random.
 HostTensor Numbers(const Dims& dims, double scale = 1, DType type = DType::kF64) {
@@ -268,10 +268,10 @@ TEST(NewerOpValues, BitsOfNegativeNumbersAreThoseOfTheirComplement) {
 
 TEST(NewerOpValues, RemaindersOfFloatsHaveTheSignOfTheDivisor) {
   const HostTensor a = HostTensor::FromValues(DType::kF64, {5}, {-4.3, 7.2, 5.0, -6.0, 8.0});
-  const HostTensor b = HostTensor::FromValues(DType::kF64, {5}, {2.1, -3.4, 8.0, 2.0, kNan});
+  const HostTensor b = HostTensor::FromValues(DType::kF64, {5}, {2.1, -3.4, 8.0, 2.0, kNotANumber});
   ExpectValues(
       OutputsOf("Mod", {a, b}, {}).at(0),
-      {-4.3 - 2.1 * std::floor(-4.3 / 2.1), 7.2 + 3.4 * std::floor(7.2 / -3.4), 5, 0, kNan});
+      {-4.3 - 2.1 * std::floor(-4.3 / 2.1), 7.2 + 3.4 * std::floor(7.2 / -3.4), 5, 0, kNotANumber});
 }
 
 TEST(NewerOpValues, HalfOfASpectrumGivesARealSignalBack) {

@@ -116,7 +116,7 @@ TEST(Values, SamplesHalfwayAreTheEvenElementsInAnyNumberOfDims) {
 }
 
 TEST(Values, AveragesOfOnesAreOne) {
-  using Ints = std::vector<int64_t>;
+  using Sizes = std::vector<int64_t>;
   HostTensor ones(DType::kF32, {1, 1, 9, 6});
   for (float& x : ones.data<float>()) x = 1;
   for (int64_t stride : {1, 2, 5}) {
@@ -126,10 +126,10 @@ TEST(Values, AveragesOfOnesAreOne) {
         TensorId x = b.AddInput("x", {DType::kF32, {1, 1, 9, 6}});
         b.MarkOutput(b.AddNode("AveragePool", {x},
                                {{"ceil_mode", ceil_mode},
-                                {"dilations", Ints{dilation, 1}},
-                                {"kernel_shape", Ints{3, 2}},
-                                {"pads", Ints{2, 1, 1, 0}},
-                                {"strides", Ints{stride, 2}}})
+                                {"dilations", Sizes{dilation, 1}},
+                                {"kernel_shape", Sizes{3, 2}},
+                                {"pads", Sizes{2, 1, 1, 0}},
+                                {"strides", Sizes{stride, 2}}})
                          .value());
         std::vector<double> y = ValuesOf(*b.Build(), {ones});
         EXPECT_FALSE(y.empty());

@@ -23,7 +23,7 @@
 namespace fusion {
 namespace {
 
-WholeProgram Whole(std::string_view text) {
+WholeProgram WholeOfText(std::string_view text) {
   auto graph = ParseGraph(text);
   FUSION_CHECK(graph.ok(), Message(graph.status()));
   auto whole = AsOneGroup(BuildProgram(*graph).value());
@@ -88,7 +88,7 @@ class Lowering : public ::testing::TestWithParam<std::tuple<SampleGraph, const c
 // What choices have in common does not show in what becomes of each.
 TEST_P(Lowering, OfOneGroupIsThatOfEachChoice) {
   auto [sample, device_name] = GetParam();
-  WholeProgram whole = Whole(sample.text);
+  WholeProgram whole = WholeOfText(sample.text);
   DeviceSpec device = DeviceNamed(device_name, 2);
   std::vector<Choice> choices = EnumerateChoices(whole.group, device, {.limit = 100}, nullptr);
   GroupLowering lowering(whole.group, device, false);
@@ -106,7 +106,7 @@ TEST_P(Lowering, OfOneGroupIsThatOfEachChoice) {
 // The whole graph as one kernel, in every enumerated way.
 TEST_P(Lowering, EqualsTheEvaluator) {
   auto [sample, device_name] = GetParam();
-  WholeProgram whole = Whole(sample.text);
+  WholeProgram whole = WholeOfText(sample.text);
   DeviceSpec device = DeviceNamed(device_name, 2);
   std::string refusal;
   std::vector<Choice> choices = EnumerateChoices(whole.group, device, {.limit = 100}, &refusal);
@@ -177,7 +177,7 @@ class StreamLowering : public ::testing::TestWithParam<StreamCase> {};
 
 TEST_P(StreamLowering, EqualsTheEvaluator) {
   const StreamCase& c = GetParam();
-  WholeProgram whole = Whole(c.graph);
+  WholeProgram whole = WholeOfText(c.graph);
   ExpectStreamsLikeTheEvaluator(c, whole, 100);
   if (c.kind == Streamed::kRefused || std::string_view(c.refusal).empty()) return;
   auto form = StreamGroup(whole.group, DimOf(whole.group.smg, c.extent));
@@ -197,7 +197,7 @@ TEST_P(DisguisedLowering, EqualsTheEvaluator) {
   if (c.kind != Streamed::kRefused && RefusalOf(c, disguise) != c.refusal) return;
   auto graph = ParseGraph(c.graph);
   ASSERT_TRUE(graph.ok()) << graph.status();
-  ExpectStreamsLikeTheEvaluator(c, Whole(ToString(Disguised(*graph, disguise, c.extent))), 3);
+  ExpectStreamsLikeTheEvaluator(c, WholeOfText(ToString(Disguised(*graph, disguise, c.extent))), 3);
 }
 
 INSTANTIATE_TEST_SUITE_P(StreamCases, DisguisedLowering,
@@ -213,7 +213,7 @@ class SplitLowering : public ::testing::TestWithParam<StreamCase> {};
 // Partial results of parts, then their merge, in the first ways to lower each.
 TEST_P(SplitLowering, EqualsTheEvaluator) {
   const StreamCase& c = GetParam();
-  WholeProgram whole = Whole(c.graph);
+  WholeProgram whole = WholeOfText(c.graph);
   DeviceSpec device = DeviceNamed("generic-avx2", 2);
   DimId dim = DimOf(whole.group.smg, c.extent);
   for (int64_t parts : {2, 3, 6}) {
@@ -240,7 +240,7 @@ INSTANTIATE_TEST_SUITE_P(StreamCases, SplitLowering, ::testing::ValuesIn(kStream
                          [](const auto& param) { return std::string(param.param.name); });
 
 TEST(Lower, ColumnsCutInsideTheirPanelsAreRefused) {
-  WholeProgram whole = Whole(R"(graph "g" {
+  WholeProgram whole = WholeOfText(R"(graph "g" {
   %0 = input "x" : f32[8,16]
   %1 = weight "w" : f32[16,50]
   %2 = MatMul(%0, %1) : f32[8,50]  "" @ ""
@@ -269,7 +269,7 @@ TEST(Products, OfOneRowFoldsAMatrixWhereItLies) {
                "  %1 = input \"k\" : f32[3,21,40]\n",
                "  %2 = Transpose(%1) {perm=[0, 2, 1]} : f32[3,40,21]  \"\" @ \"\"\n",
                "  %3 = MatMul(%0, %2) : f32[3,", rows, ",21]  \"\" @ \"\"\n  output %3\n}\n");
-    WholeProgram whole = Whole(text);
+    WholeProgram whole = WholeOfText(text);
     const int last = static_cast<int>(whole.group.smg.ops.size()) - 1;
     EXPECT_EQ(Classify(whole.group, last), rows == 1 ? OpClass::kReduction : OpClass::kProduct);
     DeviceSpec device = DeviceNamed("generic-avx2", 2);
@@ -290,7 +290,7 @@ TEST(Products, MayHaveADimThatNoOperandHas) {
         "]\n", "  %2 = Expand(%0) {shape=[8, 1, 16]} : f32[8,1,16]  \"\" @ \"\"\n",
         "  %3 = Expand(%1) {shape=[8, 16, ", n, "]} : f32[8,16,", n,
         "]  \"\" @ \"\"\n  %4 = MatMul(%2, %3) : f32[8,1,", n, "]  \"\" @ \"\"\n  output %4\n}\n");
-    WholeProgram whole = Whole(text);
+    WholeProgram whole = WholeOfText(text);
     const SmgOp& product = whole.group.smg.ops.back();
     // One column that lies along the sum is folded.
     EXPECT_EQ(Classify(whole.group, static_cast<int>(whole.group.smg.ops.size()) - 1),
@@ -307,7 +307,7 @@ TEST(Products, MayHaveADimThatNoOperandHas) {
 
 TEST(Regions, HaveEqualConstantsOnce) {
   static_assert(FieldCount<ElementOp>() == 11, "DoesTheSame compares all but `result`");
-  WholeProgram whole = Whole(R"(graph "g" {
+  WholeProgram whole = WholeOfText(R"(graph "g" {
   %0 = input "c" : bool[40]
   %1 = input "d" : bool[40]
   %2 = input "x" : f32[40]

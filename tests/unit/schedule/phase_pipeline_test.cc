@@ -77,7 +77,7 @@ Schedule InTurn(const std::vector<Schedule>& parts, bool kept = false) {
   return std::move(joined->schedule);
 }
 
-std::vector<HostTensor> Interpreted(const Schedule& s) {
+std::vector<HostTensor> Computed(const Schedule& s) {
   std::vector<HostTensor> params;
   for (int p = 0; p < s.params; ++p) params.emplace_back(DType::kF32, s.buffer(p).shape);
   float x = 0;
@@ -87,8 +87,8 @@ std::vector<HostTensor> Interpreted(const Schedule& s) {
 }
 
 void ExpectSameResults(const Schedule& one, const Schedule& other) {
-  std::vector<HostTensor> wanted = Interpreted(one);
-  std::vector<HostTensor> got = Interpreted(other);
+  std::vector<HostTensor> wanted = Computed(one);
+  std::vector<HostTensor> got = Computed(other);
   ASSERT_EQ(got.size(), wanted.size());
   for (size_t p = 0; p < wanted.size(); ++p) {
     for (size_t i = 0; i < 144; ++i) {

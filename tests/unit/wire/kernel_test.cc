@@ -13,7 +13,7 @@
 namespace fusion {
 namespace {
 
-v1::KernelArtifact SampleWire() {
+v1::KernelArtifact KernelWire() {
   v1::KernelArtifact wire;
   EncodeKernel(SampleKernel(), &wire);
   return wire;
@@ -22,7 +22,7 @@ v1::KernelArtifact SampleWire() {
 TEST(WireKernel, EveryFieldTravels) {
   EXPECT_EQ(FieldCount<KernelArtifact>(), WireFieldCount<v1::KernelArtifact>());
   EXPECT_EQ(FieldCount<CheckReport>(), WireFieldCount<v1::CheckReport>());
-  v1::KernelArtifact wire = SampleWire();
+  v1::KernelArtifact wire = KernelWire();
   EXPECT_THAT(UnsetFields(wire),
               testing::UnorderedElementsAre("searches.result.tried.choice.parts.split",
                                             "searches.result.tried.choice.turns",
@@ -53,7 +53,7 @@ TEST(WireKernel, BytesReadBackAndDamageIsSeen) {
 
 TEST(WireKernel, HostileFieldsAreNamed) {
   auto fails_with = [](const std::function<void(v1::KernelArtifact*)>& damage) {
-    v1::KernelArtifact wire = SampleWire();
+    v1::KernelArtifact wire = KernelWire();
     damage(&wire);
     return std::string(Message(DecodeKernel(wire).status()));
   };

@@ -18,7 +18,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-v1::PlanLock SampleWire() {
+v1::PlanLock LockWire() {
   v1::PlanLock wire;
   EncodeLock(SampleLock(), &wire);
   return wire;
@@ -38,18 +38,18 @@ TEST(WireLock, EveryFieldTravels) {
   EXPECT_EQ(FieldCount<LockedProduct>(), WireFieldCount<v1::LockedProduct>());
   EXPECT_EQ(FieldCount<LockedTile>(), WireFieldCount<v1::LockedTile>());
   // A repeat has a body, all else a choice. Bodies and variants are of the same messages.
-  std::vector<std::string> unset = UnsetFields(SampleWire());
+  std::vector<std::string> unset = UnsetFields(LockWire());
   std::erase_if(unset, [](const std::string& field) {
     return field.starts_with("bodies.") || field.starts_with("variants.decisions.");
   });
   EXPECT_THAT(unset, ElementsAre("groups.body", "choices.parts.split", "choices.turns",
                                  "choices.pipelines"));
-  EXPECT_TRUE(SampleWire().choices(2).parts(0).has_split());
-  PlanLock back = DecodeLock(SampleWire()).value();
+  EXPECT_TRUE(LockWire().choices(2).parts(0).has_split());
+  PlanLock back = DecodeLock(LockWire()).value();
   EXPECT_EQ(DigestOf(back), DigestOf(SampleLock()));
   v1::PlanLock again;
   EncodeLock(back, &again);
-  EXPECT_EQ(TextOf(again), TextOf(SampleWire()));
+  EXPECT_EQ(TextOf(again), TextOf(LockWire()));
 }
 
 TEST(WireLock, TextReadsBackAndIsDeterministic) {
@@ -172,7 +172,7 @@ TEST(WireLock, HostileFieldsAreNamed) {
       {[](v1::PlanLock* l) { l->set_plan_sha256("x"); }, "plan_sha256: \"x\""},
   };
   for (const auto& [damage, message] : kCases) {
-    v1::PlanLock wire = SampleWire();
+    v1::PlanLock wire = LockWire();
     damage(&wire);
     absl::Status status = DecodeLock(wire).status();
     EXPECT_FALSE(status.ok()) << message;

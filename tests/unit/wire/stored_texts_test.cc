@@ -12,7 +12,7 @@ namespace {
 
 using testing::HasSubstr;
 
-KernelTexts Sample() {
+KernelTexts SampleTexts() {
   return {.key = Sha256("key"),
           .content = Sha256("object"),
           .source = "extern \"C\" int fk();",
@@ -26,7 +26,7 @@ TEST(WireKernelTexts, EveryFieldTravels) {
   EXPECT_EQ(FieldCount<KernelTexts>(), WireFieldCount<v1::KernelTexts>());
   EXPECT_EQ(FieldCount<KeyField>(), WireFieldCount<v1::KeyField>());
   v1::KernelTexts wire;
-  EncodeKernelTexts(Sample(), &wire);
+  EncodeKernelTexts(SampleTexts(), &wire);
   EXPECT_THAT(UnsetFields(wire), testing::IsEmpty());
   v1::KernelTexts again;
   EncodeKernelTexts(DecodeKernelTexts(wire).value(), &again);
@@ -35,7 +35,7 @@ TEST(WireKernelTexts, EveryFieldTravels) {
 
 TEST(WireKernelTexts, HostileFieldsAreNamed) {
   v1::KernelTexts wire;
-  EncodeKernelTexts(Sample(), &wire);
+  EncodeKernelTexts(SampleTexts(), &wire);
   wire.set_content_sha256("x");
   EXPECT_THAT(std::string(Message(DecodeKernelTexts(wire).status())),
               HasSubstr("kernel.content_sha256: a digest of 1"));
