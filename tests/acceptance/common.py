@@ -1,6 +1,7 @@
 """What acceptance scripts share: rows, programs of a release build, a fusiond of their own. Standard library only."""
 
 import argparse
+import concurrent.futures
 import datetime
 import json
 import os
@@ -129,15 +130,25 @@ def generate(work, name, *arguments, file=None):
     return path
 
 
+def run_tests(program, which, timeout=3600, environment=None, at_once=1):
+    """Those tests of a program that ran, each with what it recorded; what the program printed; its exit status, that of
+    the worst of `at_once` processes that share the tests. `at_once` is for tests of which none needs the machine alone."""
+    def shard(index, path):
+        return run(BIN / program, f"--gtest_filter={which}", f"--gtest_output=json:{path}", check=False, timeout=timeout,
+                   environment={**(environment or {}), "GTEST_TOTAL_SHARDS": str(at_once), "GTEST_SHARD_INDEX": str(index)})
+
+    with tempfile.TemporaryDirectory(prefix="rows.") as work, concurrent.futures.ThreadPoolExecutor(at_once) as threads:
+        paths = [pathlib.Path(work) / f"{index}.json" for index in range(at_once)]
+        shards = list(threads.map(shard, range(at_once), paths))
+        suites = [suite for path in paths if path.exists() for suite in json.loads(path.read_text())["testsuites"]]
+    tests = [test for suite in suites for test in suite["testsuite"] if test.get("status") == "RUN"]
+    return tests, "".join(done.stdout for done in shards), max((done.returncode for done in shards), key=abs)
+
+
 def test_rows(rows, row, program, which, bar, timeout=600, environment=None, must_run=()):
     """One row for each test of a test program that drives the real service: its figure is what the test recorded.
     Gives the tests that ran. `must_run`: those that every machine can do."""
-    with tempfile.TemporaryDirectory(prefix="rows.") as work:
-        path = pathlib.Path(work) / "tests.json"
-        done = run(BIN / program, f"--gtest_filter={which}", f"--gtest_output=json:{path}", check=False,
-                   timeout=timeout, environment=environment)
-        suites = json.loads(path.read_text())["testsuites"] if path.exists() else []
-    tests = [test for suite in suites for test in suite["testsuite"] if test.get("status") == "RUN"]
+    tests, _, status = run_tests(program, which, timeout, environment)
     for test in tests:
         recorded = [f"{key} {value}" for key, value in test.items() if key not in GTEST_KEYS]
         figure = ", ".join(recorded) or "code and message as expected, the service lives on"
@@ -149,8 +160,8 @@ def test_rows(rows, row, program, which, bar, timeout=600, environment=None, mus
         elif "failures" in test:
             figure = one_line(test["failures"][0]["failure"])[:160]
         rows.counted(f"{row}: {test['name']}", test.get("result") != "SKIPPED" and "failures" not in test, figure, bar)
-    if not tests or (done.returncode != 0 and not any("failures" in test for test in tests)):
-        rows.counted(row, False, f"{program} {which}: exit {done.returncode}, {len(tests)} tests", "each test passes")
+    if not tests or (status != 0 and not any("failures" in test for test in tests)):
+        rows.counted(row, False, f"{program} {which}: exit {status}, {len(tests)} tests", "each test passes")
     return tests
 
 

@@ -1,10 +1,9 @@
 """Rows of tests/acceptance/models.sh. Standard library only."""
 
-import json
+import os
 import pathlib
 import re
 import sys
-import tempfile
 import time
 
 import buffers
@@ -14,7 +13,7 @@ import families
 import loops
 import memory
 import optimised
-from common import BIN, ROOT, run
+from common import ROOT, run
 
 # Of ONNX's tests: those over tensors whose outputs follow from their inputs.
 ONNX_BAR = 0.99
@@ -22,15 +21,8 @@ ONNX_BAR = 0.99
 
 def recorded(program, which, environment=None):
     """What tests of a program recorded, its output, and whether all passed."""
-    with tempfile.TemporaryDirectory(prefix="rows.") as work:
-        path = pathlib.Path(work) / "tests.json"
-        argv = [BIN / program, f"--gtest_filter={which}", f"--gtest_output=json:{path}"]
-        if environment:
-            argv = ["env", *[f"{name}={value}" for name, value in environment.items()], *argv]
-        done = run(*argv, check=False, timeout=3600)
-        suites = json.loads(path.read_text())["testsuites"] if path.exists() else []
-    tests = [test for suite in suites for test in suite["testsuite"] if test.get("status") == "RUN"]
-    return [t for t in tests if t.get("result") != "SKIPPED"], done.stdout, done.returncode == 0
+    tests, output, status = common.run_tests(program, which, environment=environment, at_once=os.cpu_count() or 1)
+    return [t for t in tests if t.get("result") != "SKIPPED"], output, status == 0
 
 
 def onnx_rows(rows):
@@ -45,7 +37,7 @@ def onnx_rows(rows):
     rows.counted("ONNX's own tests through fused kernels", good and passed >= ONNX_BAR * scope,
                  f"{passed} of {scope} = {100 * passed / scope:.1f} %, no wrong result; {beside} not over tensors",
                  f">= {100 * ONNX_BAR:.0f} %")
-    rows.add("PASS", "how long they take, compilers included", f"{took:.0f} s for {passed + beside} models", "is said")
+    rows.add("PASS", "how long they take, compilers included", f"{took:.0f} s for {passed + beside} models on {os.cpu_count()} cores", "is said")
     left = {}
     for count, reason in re.findall(r"^  skipped (\d+): (.*)$", output, re.M):
         left[reason] = left.get(reason, 0) + int(count)

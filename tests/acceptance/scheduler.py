@@ -22,13 +22,11 @@ SERIES = [600, 1200, 2500, 5000, 10_000, 20_000, 40_000, 100_000]
 
 def count_row(rows, row, program, which):
     """How many tests of a program pass; the bar is all."""
-    done = run(BIN / program, f"--gtest_filter={which}", "--gtest_brief=1", check=False, timeout=3600)
-    ran = re.search(r"(\d+) tests? from", done.stdout)
-    passed = re.search(r"\[  PASSED  \] (\d+)", done.stdout)
-    skipped = re.search(r"\[  SKIPPED \] (\d+)", done.stdout)
-    total, good, left = (int(m.group(1)) if m else 0 for m in (ran, passed, skipped))
-    rows.counted(row, done.returncode == 0 and good > 0 and good + left == total,
-                 f"{good} of {total}" + (f", {left} skipped" if left else ""), "all, those skipped say why")
+    tests, _, status = common.run_tests(program, which, at_once=os.cpu_count() or 1)
+    left = sum(test.get("result") == "SKIPPED" for test in tests)
+    good = sum(test.get("result") != "SKIPPED" and "failures" not in test for test in tests)
+    rows.counted(row, status == 0 and good > 0 and good + left == len(tests),
+                 f"{good} of {len(tests)}" + (f", {left} skipped" if left else ""), "all, those skipped say why")
 
 
 def derivation_rows(rows):
