@@ -43,7 +43,7 @@ std::string Repeated(string_view piece, size_t bytes) {
 }
 
 // 5 MB of a piece, in fields of fields from the inside out.
-std::string Explosive(const std::vector<int>& fields, string_view piece) {
+std::string FieldsOf(const std::vector<int>& fields, string_view piece) {
   std::string bytes = Repeated(piece, 5'000'000);
   for (int number : fields) bytes = Field(number, bytes);
   return bytes;
@@ -136,13 +136,13 @@ TEST_F(GuardTest, FiveMegabytesOfAnythingEmptyLeaveMemoryFlat) {
   };
   // The first calls of this size make buffers that stay, in every arena of the allocator.
   for (int i = 0; i < 40; ++i) {
-    EXPECT_EQ(Call(kPlan, Explosive({2}, empty)).error_code(), StatusCode::RESOURCE_EXHAUSTED);
+    EXPECT_EQ(Call(kPlan, FieldsOf({2}, empty)).error_code(), StatusCode::RESOURCE_EXHAUSTED);
   }
   const int64_t resident = MemoryOf(daemon_->pid(), "VmRSS");
   const int64_t highest = MemoryOf(daemon_->pid(), "VmHWM");
   ASSERT_GT(resident, 0);
   for (const Case& c : cases) {
-    grpc::Status status = Call(kPlan, Explosive(c.fields, c.piece));
+    grpc::Status status = Call(kPlan, FieldsOf(c.fields, c.piece));
     EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED)
         << c.what << ": " << status.error_message();
     EXPECT_THAT(status.error_message(), HasSubstr("has more than 524288")) << c.what;
@@ -156,7 +156,7 @@ TEST_F(GuardTest, FiveMegabytesOfAnythingEmptyLeaveMemoryFlat) {
 
 TEST_F(GuardTest, NumbersCountBecauseTheyGrow) {
   // One byte each, eight in memory, sixteen while the array grows.
-  grpc::Status status = Call(kPlan, Explosive({4, 5, 2}, std::string(1, '\x01')));
+  grpc::Status status = Call(kPlan, FieldsOf({4, 5, 2}, std::string(1, '\x01')));
   EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << "no attribute is such bytes";
   std::string values = Field(1, Repeated("\x01", 5'000'000));
   for (int number : {5, 4, 5, 2}) values = Field(number, values);  // Ints, attribute, node, graph
@@ -245,7 +245,7 @@ TEST_F(GuardTest, EveryCallCountsItsBytes) {
   for (string_view method : {"PlanFusion", "PlanFusionStream", "GetKernels", "ReportLatency",
                              "GetReport", "ListPlans", "GetStored", "GetCapabilities"}) {
     for (const std::string& piece : {Field(1000, ""), std::string("\x7b\x7c")}) {
-      grpc::Status status = Call(StrCat("/fusion.v1.FusionService/", method), Explosive({}, piece));
+      grpc::Status status = Call(StrCat("/fusion.v1.FusionService/", method), FieldsOf({}, piece));
       EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED)
           << method << ": " << status.error_message();
       EXPECT_THAT(status.error_message(), HasSubstr("has more than 524288")) << method;
