@@ -1,7 +1,8 @@
 """The compile commands of a build tree, made fit for clang's tools.
 
 A build by g++ forces a precompiled header in, which clang cannot read and which hides what a file
-forgot to include, and writes dependency files. Without these the commands suit both compilers.
+forgot to include, writes dependency files, and silences a warning that clang does not have. Without
+these the commands suit both compilers.
 """
 
 import json
@@ -10,7 +11,16 @@ import re
 import shlex
 
 # Words to drop, and how many words after them go too.
-_DROPPED = {"-o": 1, "-c": 0, "-include": 1, "-Winvalid-pch": 0, "-MD": 0, "-MT": 1, "-MF": 1}
+_DROPPED = {
+    "-o": 1,
+    "-c": 0,
+    "-include": 1,
+    "-Winvalid-pch": 0,
+    "-Wno-subobject-linkage": 0,
+    "-MD": 0,
+    "-MT": 1,
+    "-MF": 1,
+}
 
 
 def _sources(file):
