@@ -23,9 +23,10 @@ target_compile_options(fusion_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow 
 if(FUSION_WERROR)
   target_compile_options(fusion_flags INTERFACE -Werror)
 endif()
-if(FUSION_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # A class over types of an anonymous namespace is taken for one of a header.
-  target_compile_options(fusion_flags INTERFACE -Wno-subobject-linkage)
+if(FUSION_UNITY)
+  # In a batch g++ takes a class over types of an anonymous namespace for one of a header, and for clang a local variable
+  # shadows what another source has in its anonymous namespace.
+  target_compile_options(fusion_flags INTERFACE $<IF:$<CXX_COMPILER_ID:GNU>,-Wno-subobject-linkage,-Wno-shadow>)
 endif()
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(fusion_flags INTERFACE -Wthread-safety)

@@ -1,7 +1,5 @@
 #include "core/wire/registered_kernels.h"
 
-#include <absl/strings/ascii.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -10,6 +8,7 @@
 #include "core/base/file.h"
 #include "core/device/target.h"
 #include "core/wire/decode_each.h"
+#include "core/wire/letters.h"
 #include "core/wire/text_format.h"
 #include "fusion/v1/registered_kernels.pb.h"
 
@@ -22,11 +21,10 @@ constexpr std::string_view kExtension = ".textproto";
 
 // Names that mean nothing else in a source.
 bool IsConstantName(std::string_view name) {
-  return !name.empty() && name.size() <= kMaxConstantNameBytes && absl::ascii_isalpha(name[0]) &&
+  return !name.empty() && name.size() <= kMaxConstantNameBytes && IsLetter(name[0]) &&
          !name.starts_with("fk_") && !name.starts_with("FUSION") &&
-         std::all_of(name.begin(), name.end(), [](char c) {
-           return absl::ascii_isalpha(c) || absl::ascii_isdigit(c) || c == '_';
-         });
+         std::all_of(name.begin(), name.end(),
+                     [](char c) { return IsLetter(c) || IsDigit(c) || c == '_'; });
 }
 
 // What a source includes is not part of its digest.

@@ -1,13 +1,12 @@
 #include "core/wire/rules.h"
 
-#include <absl/strings/ascii.h>
-
 #include <algorithm>
 #include <numeric>
 #include <set>
 
 #include "core/base/file.h"
 #include "core/wire/decode_each.h"
+#include "core/wire/letters.h"
 #include "core/wire/text_format.h"
 #include "fusion/v1/rules.pb.h"
 
@@ -19,19 +18,17 @@ constexpr int64_t kMaxRulesFileBytes = int64_t{1} << 20;
 constexpr size_t kMaxOpBytes = 64;
 constexpr int kMaxInput = 65535;
 
-bool IsWordStart(char c) { return absl::ascii_isalpha(c) || c == '_'; }
+bool IsWordStart(char c) { return IsLetter(c) || c == '_'; }
 
 bool IsIdentifier(std::string_view text, size_t most) {
   return !text.empty() && text.size() <= most && IsWordStart(text[0]) &&
-         std::all_of(text.begin(), text.end(),
-                     [](char c) { return IsWordStart(c) || absl::ascii_isdigit(c); });
+         std::all_of(text.begin(), text.end(), [](char c) { return IsWordStart(c) || IsDigit(c); });
 }
 
 bool IsRuleName(std::string_view text) {
   return !text.empty() && text.size() <= kMaxRuleNameBytes &&
-         std::all_of(text.begin(), text.end(), [](char c) {
-           return IsWordStart(c) || absl::ascii_isdigit(c) || c == '-' || c == '.';
-         });
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return IsWordStart(c) || IsDigit(c) || c == '-' || c == '.'; });
 }
 
 template <typename Words>
