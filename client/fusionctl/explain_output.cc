@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Nodes of a group that are named in a line.
-constexpr size_t kNodesNamed = 8;
+constexpr size_t kShown = 8;
 // Of a group in running text; its table has all of it.
 constexpr size_t kMaxLabel = 48;
 
@@ -27,11 +27,10 @@ std::string NodesText(const PlanExplanation& plan, std::vector<int> nodes,
   std::stable_partition(nodes.begin(), nodes.end(), [&](int n) {
     return std::find(asked.begin(), asked.end(), n) != asked.end();
   });
-  std::vector<int> named(nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(
-                                                            std::min(nodes.size(), kNodesNamed)));
+  std::vector<int> named(
+      nodes.begin(), nodes.begin() + static_cast<std::ptrdiff_t>(std::min(nodes.size(), kShown)));
   std::string out = StrJoin(named, ", ", [&](int n) { return NodeText(plan, n); });
-  if (nodes.size() > kNodesNamed)
-    StrAppend(&out, StrCat(" and ", nodes.size() - kNodesNamed, " more"));
+  if (nodes.size() > kShown) StrAppend(&out, StrCat(" and ", nodes.size() - kShown, " more"));
   return out;
 }
 

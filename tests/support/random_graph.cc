@@ -16,11 +16,11 @@ namespace {
 
 // Bound of the elements of a tensor above which it is squashed: rounding errors grow with it.
 constexpr double kLargest = 30;
-constexpr int64_t kMostGraphElements = 4000;
+constexpr int64_t kMostElements = 4000;
 
-class GraphGenerator {
+class Generator {
  public:
-  GraphGenerator(uint64_t seed, bool chains, bool passes)
+  Generator(uint64_t seed, bool chains, bool passes)
       : random_(seed),
         // Coordinates stay coordinates, as importers leave them: masks are derived from them.
         builder_("random", chains ? BuilderOptions{.fold_limit_bytes = 0} : BuilderOptions{}),
@@ -71,7 +71,7 @@ class GraphGenerator {
     for (;;) {
       Dims dims(static_cast<size_t>(Below(10) == 0 ? 0 : 1 + Below(3)));
       for (int64_t& d : dims) d = RandomExtent();
-      if (NumElements(dims) <= kMostGraphElements) return dims;
+      if (NumElements(dims) <= kMostElements) return dims;
     }
   }
 
@@ -232,7 +232,7 @@ class GraphGenerator {
     Dims other = {k, RandomExtent()};
     // Batched, where x has a batch and both operands vary with the run.
     if (x.dims.size() == 3 && Below(2) == 0) other.insert(other.begin(), x.dims[0]);
-    if (NumElements(other) > kMostGraphElements) return;
+    if (NumElements(other) > kMostElements) return;
     size_t y = Add("MatMul", {x.id, pool_[NewSource(other)].id}, {}, largest);
     if (Below(2) == 0 || pool_[y].dims.empty()) return;
     TensorId bias = pool_[NewWeight({pool_[y].dims.back()})].id;
@@ -323,7 +323,7 @@ class GraphGenerator {
     std::vector<int64_t> shape(x.dims.begin(), x.dims.end());
     for (int64_t& d : shape) d = d == 1 ? 5 : d;
     if (shape.size() < 3) shape.insert(shape.begin(), 2);
-    if (NumElements(shape) > kMostGraphElements) return;
+    if (NumElements(shape) > kMostElements) return;
     Add("Expand", {x.id}, {{"shape", shape}}, x.largest);
   }
 
@@ -574,15 +574,15 @@ class GraphGenerator {
 }  // namespace
 
 Graph RandomGraph(uint64_t seed) {
-  return GraphGenerator(seed, /*chains=*/false, /*passes=*/false).Run();
+  return Generator(seed, /*chains=*/false, /*passes=*/false).Run();
 }
 
 Graph RandomChainGraph(uint64_t seed) {
-  return GraphGenerator(seed, /*chains=*/true, /*passes=*/false).Run();
+  return Generator(seed, /*chains=*/true, /*passes=*/false).Run();
 }
 
 Graph RandomLoopGraph(uint64_t seed) {
-  return GraphGenerator(seed, /*chains=*/false, /*passes=*/true).Run();
+  return Generator(seed, /*chains=*/false, /*passes=*/true).Run();
 }
 
 Graph WithRandomStrides(const Graph& graph, uint64_t seed) {

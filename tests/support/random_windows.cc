@@ -7,9 +7,9 @@
 namespace fusion {
 namespace {
 
-class WindowGenerator {
+class Generator {
  public:
-  explicit WindowGenerator(uint64_t seed) : random_(seed), builder_("windows") {}
+  explicit Generator(uint64_t seed) : random_(seed), builder_("windows") {}
 
   Graph Run() {
     dims_ = {1 + Below(2), 1 + Below(5)};
@@ -107,6 +107,6 @@ class WindowGenerator {
 
 }  // namespace
 
-Graph RandomWindowGraph(uint64_t seed) { return WindowGenerator(seed).Run(); }
+Graph RandomWindowGraph(uint64_t seed) { return Generator(seed).Run(); }
 
 }  // namespace fusion

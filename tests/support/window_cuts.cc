@@ -12,7 +12,7 @@ namespace fusion {
 namespace {
 
 // Neither divides most extents.
-constexpr int64_t kWindowTiles[] = {2, 5};
+constexpr int64_t kTiles[] = {2, 5};
 
 Choice Tiled(const Choice& base, const std::vector<DimId>& dims, int64_t tile, const Smg& smg) {
   Choice out = base;
@@ -51,7 +51,7 @@ std::vector<Choice> WindowCuts(const FusionGroup& group, const DeviceSpec& devic
   for (DimId d : ParallelDims(group, /*forbid_recompute=*/false)) {
     if (SliceSpatially(group.smg, d).Slides()) windowed.push_back(d);
   }
-  for (int64_t tile : kWindowTiles) {
+  for (int64_t tile : kTiles) {
     for (DimId d : windowed) out.push_back(Tiled(base, {d}, tile, group.smg));
     if (windowed.size() < 2) continue;
     out.push_back(Tiled(base, windowed, tile, group.smg));
