@@ -187,7 +187,7 @@ def soak(rows, work, options):
                  f"{one['calls']} calls of {len(one['by_call'])} kinds, {one['unexpected']} unexpected" +
                  (f": {words[0][:80]}" if words else ""), "0, and every kind")
     end, limit, held = one["resident_end_bytes"], one["resident_limit_bytes"], one["second_half"]
-    rows.counted(f"soak, {seconds} s: memory is what caches may take", done.returncode == 0, f"{end >> 20} MiB",
+    rows.counted(f"soak, {seconds} s: memory is what caches may take", 0 < end <= limit, f"{end >> 20} MiB",
                  f"<= {limit >> 20} MiB")
     rows.counted(f"soak, {seconds} s: file descriptors", held["most_fds"] - held["least_fds"] <= SPREAD_FDS,
                  f"{held['least_fds']} to {held['most_fds']}", f"{SPREAD_FDS} apart: workers and files come and go")
