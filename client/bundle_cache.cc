@@ -248,9 +248,10 @@ void BundleCache::Store(const Digest& request, std::string_view answer,
     if (faccessat(fd_.get(), name.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0) continue;
     Write(name, "", kernel.binary);
   }
-  const Digest digest = Sha256(answer);
-  if (HoldsSame(request, answer)) return;
-  Write(PlanName(request), StrCat(kPlanMagic, BytesOf(digest)), answer);
+  if (!HoldsSame(request, answer)) {
+    Write(PlanName(request), StrCat(kPlanMagic, BytesOf(Sha256(answer))), answer);
+  }
+  // Also if the plan stayed: its kernels may have been evicted, and written again.
   Evict();
 }
 

@@ -13,9 +13,10 @@ build_packages=(
   libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libsmartcols-dev libarchive-dev libseccomp-dev graphviz
   libgtest-dev libgmock-dev libbenchmark-dev
 )
-# clang and clang-tidy share their libraries with clang-format; without them the checks that use them are skipped.
+# clang and clang-tidy share their libraries with clang-format; without them the checks that use them are skipped, as is
+# that of the unit without systemd-analyze.
 test_packages=(libonnx-testdata zlib1g-dev clang clang-format clang-tidy python3 python3-venv curl git
-  bubblewrap)
+  bubblewrap systemd)
 
 packages=("${build_packages[@]}")
 if [[ "${1:-}" == "--tests" ]]; then

@@ -111,6 +111,7 @@ std::string EncodeStoreStats(const std::vector<StoreStats>& tiers, const DiskFac
     out->set_evicted(tier.evicted);
     out->set_dropped(tier.dropped);
     out->set_write_failures(tier.write_failures);
+    out->set_unwritten_plans(tier.unwritten_plans);
     out->set_writable(tier.writable);
     out->set_not_writable(TextToWire(tier.not_writable));
   }

@@ -17,6 +17,14 @@ constexpr int64_t kModestPartOfLimit = 8;
 // Of the mean time of a task, the newest counts for so much. Chosen: the last 20 or so decide.
 constexpr double kNewest = 0.05;
 
+// Of the task that runs on this thread.
+thread_local Nanoseconds worked_by_others{0};
+
+void NoteIn(Nanoseconds took, Nanoseconds* mean) {
+  const double newest = mean->count() == 0 ? 1 : kNewest;
+  *mean += Nanoseconds(static_cast<int64_t>(newest * static_cast<double>((took - *mean).count())));
+}
+
 }  // namespace
 
 std::string_view RefusedName(Refused reason) {
@@ -43,6 +51,7 @@ Admission::Pass::Pass(Pass&& other) noexcept
     : admission_(std::exchange(other.admission_, nullptr)),
       owner_(std::move(other.owner_)),
       bytes_(other.bytes_),
+      method_(other.method_),
       has_turn_(other.has_turn_),
       is_stream_(other.is_stream_) {}
 
@@ -122,16 +131,15 @@ std::optional<Nanoseconds> Admission::TakeToken(const std::string& name, Tenant*
 // Of what waits, as much as goes before a call of `owner`: others may have queued a lot.
 Nanoseconds Admission::EstimatedWait(const WorkOwner& owner) const {
   const auto ahead = static_cast<int64_t>(threads_.Ahead(owner));
-  return Nanoseconds(ahead * mean_task_ns_.load(std::memory_order_relaxed) /
-                     std::max<int64_t>(limits_.threads, 1));
+  return thread_time_ * ahead / std::max<int64_t>(limits_.threads, 1);
 }
 
-void Admission::NoteTask(Nanoseconds took) {
-  int64_t mean = mean_task_ns_.load(std::memory_order_relaxed);
-  mean = mean == 0
-             ? took.count()
-             : mean + static_cast<int64_t>(kNewest * static_cast<double>(took.count() - mean));
-  mean_task_ns_.store(mean, std::memory_order_relaxed);
+void Admission::OthersWorked(Nanoseconds took) { worked_by_others += took; }
+
+void Admission::NoteTask(RpcMethod method, Nanoseconds took, Nanoseconds others_worked) {
+  MutexLock lock(&mutex_);
+  NoteIn(took, &thread_time_);
+  NoteIn(took - others_worked, &own_time_[static_cast<size_t>(method)]);
 }
 
 bool Admission::HasRoom(int64_t limit, const Tenant& tenant, int64_t Tenant::*use, int64_t total,
@@ -166,7 +174,8 @@ absl::Status Admission::CheckRoom(const WorkOwner& owner, int64_t bytes, Tenant*
   return absl::OkStatus();
 }
 
-absl::StatusOr<Admission::Pass> Admission::Enter(const WorkOwner& owner, int64_t bytes) {
+absl::StatusOr<Admission::Pass> Admission::Enter(const WorkOwner& owner, int64_t bytes,
+                                                 RpcMethod method) {
   MutexLock lock(&mutex_);
   Tenant& tenant = TenantOf(owner.tenant);
   absl::Status room = CheckRoom(owner, bytes, &tenant);
@@ -180,7 +189,7 @@ absl::StatusOr<Admission::Pass> Admission::Enter(const WorkOwner& owner, int64_t
   tenant.bytes += bytes;
   ++calls_;
   bytes_ += bytes;
-  return Pass(this, owner, bytes);
+  return Pass(this, owner, bytes, method);
 }
 
 bool Admission::TryTurn(Pass* pass, int64_t most) {
@@ -192,19 +201,23 @@ bool Admission::TryTurn(Pass* pass, int64_t most) {
 }
 
 absl::Status Admission::TakeTurn(Pass* pass, Nanoseconds time_left) {
-  const Nanoseconds wait = EstimatedWait(pass->owner_);
-  // With what it takes itself; of a server at rest nothing is known that would say no.
-  const Nanoseconds needs =
-      wait + Nanoseconds(wait.count() > 0 ? mean_task_ns_.load(std::memory_order_relaxed) : 0);
-  // Means: a call in its time takes up to twice as long as that.
-  if (2 * needs > time_left) {
+  Nanoseconds wait{0};
+  {
     MutexLock lock(&mutex_);
-    GiveTokenBack(pass->owner_.tenant);
-    return Refuse(
-        Refused::kDeadline,
-        ResourceExhausted("server is busy: this call would take some ", ToMilliseconds(needs),
-                          " ms, and its deadline is in ", ToMilliseconds(time_left), " ms"),
-        wait);
+    wait = EstimatedWait(pass->owner_);
+    // Of a server at rest nothing is known that would say no.
+    const Nanoseconds own =
+        wait.count() > 0 ? own_time_[static_cast<size_t>(pass->method_)] : Nanoseconds(0);
+    const Nanoseconds needs = wait + own;
+    // Means: a call in its time takes up to twice as long as that.
+    if (2 * needs > time_left) {
+      GiveTokenBack(pass->owner_.tenant);
+      return Refuse(
+          Refused::kDeadline,
+          ResourceExhausted("server is busy: this call would take some ", ToMilliseconds(needs),
+                            " ms, and its deadline is in ", ToMilliseconds(time_left), " ms"),
+          wait);
+    }
   }
   const int64_t most = limits_.threads + limits_.queue;
   if (TryTurn(pass, most)) return absl::OkStatus();
@@ -231,22 +244,25 @@ absl::Status Admission::Run(const Pass& pass, std::function<void()> task,
   auto still_wanted = [over = std::move(over)] { return over ? over() : absl::OkStatus(); };
   // What nobody waits for any more is over at once, and says nothing of how long others take: with
   // it in the mean ever more would be let in that come too late.
-  auto timed = [this, task = std::move(task), still_wanted] {
+  auto timed = [this, method = pass.method_, task = std::move(task), still_wanted] {
     const bool wanted = still_wanted().ok();
     const Nanoseconds start = clock_.Now();
+    worked_by_others = Nanoseconds(0);
     task();
-    if (wanted) NoteTask(clock_.Now() - start);
+    if (wanted) NoteTask(method, clock_.Now() - start, worked_by_others);
   };
   auto displaced = [this, owner = pass.owner_, refused = std::move(refused), still_wanted] {
     if (absl::Status wanted = still_wanted(); !wanted.ok()) return refused(wanted);
+    Nanoseconds wait{0};
     {
       MutexLock lock(&mutex_);
       GiveTokenBack(owner.tenant);
+      wait = EstimatedWait(owner);
     }
     refused(Refuse(Refused::kDisplaced,
                    ResourceExhausted("server is busy: the place of this call in the queue went to "
                                      "a tenant with fewer of them; try again later"),
-                   EstimatedWait(owner)));
+                   wait));
   };
   using Standing = ThreadPool::Standing;
   return threads_.SubmitFor(

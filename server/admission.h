@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/thread_pool.h"
+#include "server/rpc_record.h"
 #include "server/tenant_limits.h"
 
 namespace fusion {
@@ -32,7 +33,7 @@ std::string_view RefusedName(Refused reason);
 
 /// Decides which calls are let in, and runs their work on a fixed number of threads.
 ///
-///   ASSIGN_OR_RETURN(Admission::Pass pass, admission.Enter(owner, request_bytes));
+///   ASSIGN_OR_RETURN(Admission::Pass pass, admission.Enter(owner, request_bytes, method));
 ///   ... answered, if that takes no thread ...
 ///   RETURN_IF_ERROR(admission.TakeTurn(&pass, time_left));
 ///   admission.Run(pass, [] { ... }, [](absl::Status why) { ... });
@@ -60,11 +61,12 @@ class Admission {
 
    private:
     friend class Admission;
-    Pass(Admission* admission, WorkOwner owner, int64_t bytes)
-        : admission_(admission), owner_(std::move(owner)), bytes_(bytes) {}
+    Pass(Admission* admission, WorkOwner owner, int64_t bytes, RpcMethod method)
+        : admission_(admission), owner_(std::move(owner)), bytes_(bytes), method_(method) {}
     Admission* admission_;
     WorkOwner owner_;
     int64_t bytes_;
+    RpcMethod method_;
     bool has_turn_ = false;
     bool is_stream_ = false;
   };
@@ -73,10 +75,13 @@ class Admission {
 
   /// ResourceExhausted, with kRetryAfter: too many bytes in the calls under way, or more calls of
   /// the tenant than its rate allows. Unavailable: closed.
-  absl::StatusOr<Pass> Enter(const WorkOwner& owner, int64_t bytes);
+  absl::StatusOr<Pass> Enter(const WorkOwner& owner, int64_t bytes,
+                             RpcMethod method = RpcMethod::kPlanFusion);
 
-  /// A place among those that run or wait. ResourceExhausted, with kRetryAfter: there is none, or
-  /// its turn would come after `time_left`.
+  /// A place among those that run or wait. ResourceExhausted, with kRetryAfter: there is none; or,
+  /// while all threads are busy, the wait for one and the work of a call of its method would take
+  /// more than half of `time_left`. What it may have to wait for later (OthersWorked) is not
+  /// reckoned with: that is done for others too, and helps a call that comes again.
   absl::Status TakeTurn(Pass* pass, Nanoseconds time_left);
 
   /// Runs the first task of a call that has its turn soon, on another thread; or calls `refused`,
@@ -90,6 +95,10 @@ class Admission {
   absl::Status Resume(const Pass& pass, std::function<void()> task) {
     return threads_.SubmitFor(pass.owner_, {std::move(task)});
   }
+
+  /// Of the time of the task that runs on this thread, so much was spent waiting for work that goes
+  /// on without it.
+  static void OthersWorked(Nanoseconds took);
 
   /// The call's work is done: another may have its place, however long its answer is being read.
   void EndTurn(Pass* pass);
@@ -152,17 +161,19 @@ class Admission {
                       int64_t more);
   absl::Status CheckRoom(const WorkOwner& owner, int64_t bytes, Tenant* tenant)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  Nanoseconds EstimatedWait(const WorkOwner& owner) const;
+  Nanoseconds EstimatedWait(const WorkOwner& owner) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool TryTurn(Pass* pass, int64_t most);
-  void NoteTask(Nanoseconds took);
+  void NoteTask(RpcMethod method, Nanoseconds took, Nanoseconds others_worked);
   void Release(const Pass& pass);
 
   const AdmissionLimits limits_;
   const Clock& clock_;
   std::atomic<bool> closed_{false};
   std::array<std::atomic<int64_t>, kRefusedReasons.size()> refused_{};
-  std::atomic<int64_t> mean_task_ns_{0};
   mutable Mutex mutex_;
+  // Means of what first tasks took of late; 0: none was run.
+  Nanoseconds thread_time_ ABSL_GUARDED_BY(mutex_){0};
+  std::array<Nanoseconds, kRpcMethods.size()> own_time_ ABSL_GUARDED_BY(mutex_){};  // by method
   Tenants tenants_ ABSL_GUARDED_BY(mutex_);
   std::string looked_at_ ABSL_GUARDED_BY(mutex_);  // by Forget, next
   int64_t calls_ ABSL_GUARDED_BY(mutex_) = 0;      // without streams

@@ -101,7 +101,7 @@ absl::Status Call::Enter(const grpc::ByteBuffer& request) {
     return ResourceExhausted("a request of ", HumanBytes(bytes), "; this server takes at most ",
                              HumanBytes(parts_.max_request_bytes), " (--max-request-bytes)");
   }
-  ASSIGN_OR_RETURN(Admission::Pass pass, parts_.admission.Enter(owner(), bytes));
+  ASSIGN_OR_RETURN(Admission::Pass pass, parts_.admission.Enter(owner(), bytes, record_.method));
   pass_.emplace(std::move(pass));
   return absl::OkStatus();
 }

@@ -25,6 +25,12 @@ constexpr const char* kFooter =
 // For CLI11: empty if all is well.
 std::string Complaint(const absl::Status& status) { return std::string(Message(status)); }
 
+// Behind AsSizeValue: CLI11 runs the last transform first.
+std::string NoneIfZero(std::string& bytes) {
+  if (bytes == "0") bytes = StrCat(INT64_MAX);
+  return "";
+}
+
 std::string IsWorkerMemory(const std::string& bytes) {
   constexpr int64_t kLeast = int64_t{128} << 20;  // it runs a kernel beside its check
   int64_t value = 0;
@@ -141,7 +147,8 @@ void AddStoreOptions(CLI::App* app, ServerConfig* config) {
                   "per directory. Default: memory only, lost at exit");
   app->add_option("--store-limit", config->store_limit_bytes,
                   "Bytes of plans and kernels on disk, least used out first; the directory takes "
-                  "up to three times that and 192 MiB")
+                  "up to three times that and 192 MiB. 0: nothing goes")
+      ->transform(CLI::Validator(NoneIfZero, ""))
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

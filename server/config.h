@@ -19,7 +19,7 @@ struct ServerConfig {
   std::vector<std::string> listen = {"127.0.0.1:50051"};  // "host:port" or "unix:/path"
   std::string admin;                                      // "host:port"; empty: no admin port
   std::string store_dir;                                  // empty: memory only
-  int64_t store_limit_bytes = int64_t{4} << 30;
+  int64_t store_limit_bytes = int64_t{4} << 30;           // INT64_MAX: none
   int64_t store_min_free_bytes = int64_t{256} << 20;
   int64_t memory_limit_bytes = int64_t{256} << 20;
   int workers = 0;  // 0: one per core; resolved by ParseCommandLine

@@ -117,6 +117,8 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
                   MetricType::Counter);
   Reading failures("fusion_cache_write_failures_total", "Bundles that were not written.",
                    MetricType::Counter);
+  Reading unwritten("fusion_store_unwritten_plans",
+                    "Plans in memory alone, until they can be written.");
   Reading writable("fusion_store_writable",
                    "0 if nothing is written at present (full disk); reads go on.");
   Reading pinned("fusion_store_pinned_bytes", "Bytes of pinned plans and their kernels.");
@@ -142,12 +144,13 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
     evicted.Add(labels, tier.evicted);
     dropped.Add(labels, tier.dropped);
     failures.Add(labels, tier.write_failures);
+    unwritten.Add(labels, tier.unwritten_plans);
     writable.Add(labels, int64_t{tier.writable});
     disk.Add(labels, tier.disk_bytes);
     pinned.Add(labels, tier.pinned_bytes);
   }
-  for (Reading* reading : {&entries, &bytes, &limit, &evicted, &dropped, &failures, &writable,
-                           &disk, &pinned, &empty, &aside, &free}) {
+  for (Reading* reading : {&entries, &bytes, &limit, &evicted, &dropped, &failures, &unwritten,
+                           &writable, &disk, &pinned, &empty, &aside, &free}) {
     out->push_back(reading->Take());
   }
 }

@@ -12,6 +12,40 @@
 namespace fusion {
 namespace {
 
+/// How long a request waited for kernels, whose making goes on without it.
+class CompileWatch final : public StageObserver {
+ public:
+  /// `next`, which may be null, is told what this one is.
+  CompileWatch(const Clock& clock, StageObserver* next) : clock_(clock), next_(next) {}
+  /// To be called on the thread that was told of the stages.
+  ~CompileWatch() override {
+    End();
+    Admission::OthersWorked(took_);
+  }
+  CompileWatch(const CompileWatch&) = delete;
+  CompileWatch& operator=(const CompileWatch&) = delete;
+
+  void OnStage(std::string_view stage, int done, int total) override {
+    if (next_ != nullptr) next_->OnStage(stage, done, total);
+    if (stage != "compile" && stage != "search") {
+      End();
+    } else if (!begin_.has_value()) {
+      begin_ = clock_.Now();
+    }
+  }
+
+ private:
+  void End() {
+    if (begin_.has_value()) took_ += clock_.Now() - *begin_;
+    begin_.reset();
+  }
+
+  const Clock& clock_;
+  StageObserver* const next_;
+  std::optional<Nanoseconds> begin_;
+  Nanoseconds took_{0};
+};
+
 /// What both calls share: from the request's bytes to the answer's.
 class PlanningCall : public Call {
  public:
@@ -58,7 +92,8 @@ class PlanningCall : public Call {
     StageTime decode{"decode", parts_.clock.Now() - begin};
     PlanRequest request = decoded->request();
     request.owner = owner();
-    ASSIGN_OR_RETURN(PlanReply reply, parts_.pipeline.PlanFusion(request, cancel_, observer));
+    CompileWatch watch(parts_.clock, observer);
+    ASSIGN_OR_RETURN(PlanReply reply, parts_.pipeline.PlanFusion(request, cancel_, &watch));
     reply.stages.insert(reply.stages.begin(), std::move(decode));
     record_.plan_key = reply.stored->key.ToHex();
     record_.cache = reply.cache;

@@ -147,6 +147,7 @@ ordered_json StoresJson(const std::vector<StoreStats>& tiers) {
                    {"evicted", tier.evicted},
                    {"dropped", tier.dropped},
                    {"write_failures", tier.write_failures},
+                   {"unwritten_plans", tier.unwritten_plans},
                    {"pinned_plans", tier.pinned_plans},
                    {"pinned_bytes", tier.pinned_bytes},
                    {"writable", tier.writable},

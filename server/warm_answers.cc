@@ -125,6 +125,10 @@ std::shared_ptr<const WarmAnswer> WarmAnswers::Find(const std::string& space,
     const Entry* entry = answers_.Find(key);
     if (entry == nullptr) return nullptr;
     answer = entry->answer;
+    if (entry->says_unwritten && store_.WhyUnwritten(answer->reply.plan->key).empty()) {
+      answers_.Erase(key);
+      return nullptr;
+    }
     if (entry->removals == removals && now - entry->asked_at < kTouchEvery) return answer;
   }
   const bool there = store_.Touch(answer->reply.plan->key, answer->kernels);
@@ -152,7 +156,12 @@ void WarmAnswers::Remember(const std::string& space, const Digest& request, cons
   answer->plan_bytes = ChargedBytes(*reply.stored);
   for (const KernelStatus& kernel : reply.kernels) answer->kernels.push_back(kernel.key);
   // Before the first look at the store: what is removed from now on is noticed.
-  Entry entry{.answer = answer, .asked_at = clock_.Now(), .removals = store_.removals()};
+  Entry entry{.answer = answer,
+              .asked_at = clock_.Now(),
+              .removals = store_.removals(),
+              .says_unwritten = std::any_of(
+                  reply.warnings.begin(), reply.warnings.end(),
+                  [](const std::string& warning) { return warning.starts_with(kNotStored); })};
   if (!store_.Touch(reply.stored->key, answer->kernels)) return;
   const int64_t bytes =
       kEntryBytes + answer->plan_bytes +

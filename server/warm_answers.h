@@ -42,7 +42,8 @@ struct WarmAnswer {
 ///   ... answers.Remember(tenant, name.digest, reply);
 ///
 /// An answer is given again only while the store has its plan and all of its kernels, and counts as
-/// a use of them. Thread-safe; store and clock outlive it.
+/// a use of them; one that says that it is not stored, only while that is so. Thread-safe; store
+/// and clock outlive it.
 class WarmAnswers {
  public:
   WarmAnswers(Store& store, int64_t budget_bytes, const Clock& clock = Clock::Real())
@@ -66,6 +67,7 @@ class WarmAnswers {
     std::shared_ptr<const WarmAnswer> answer;
     Nanoseconds asked_at{0};
     int64_t removals = 0;
+    bool says_unwritten = false;
   };
   using Key = std::pair<std::string, Digest>;
 

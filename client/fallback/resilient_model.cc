@@ -1,5 +1,6 @@
 #include "client/fallback/resilient_model.h"
 
+#include <algorithm>
 #include <random>
 #include <system_error>
 
@@ -10,6 +11,9 @@
 
 namespace fusion {
 namespace {
+
+// As long as a service remembers, by default, that a kernel failed.
+constexpr Nanoseconds kMostPause = std::chrono::minutes(10);
 
 // The bytes of a model that several threads read.
 class SharedWeights {
@@ -106,34 +110,49 @@ absl::Status ResilientModel::LoadFused(FetchedBundle fetched, const WeightReader
   return absl::OkStatus();
 }
 
-absl::Status ResilientModel::Begin(onnx::ModelProto bare, ModelWeights weights) {
+// `service`: what it said, OK if it was not asked. A cached plan that is preferred and cannot be
+// loaded here is no reason not to ask, unless weights were `taken`: then it is about those.
+absl::Status ResilientModel::FetchFused(const WeightReader& weights, const bool& taken, Way* way,
+                                        absl::Status* service) {
+  const Nanoseconds begin = Clock::Real().Now();
   absl::StatusOr<FetchedBundle> fetched =
-      client_ == nullptr ? Unavailable("no client is given")
-                         : client_->FetchBundle(request_, options_.load_deadline, &stop_);
-  absl::Status why = fetched.status();
-  if (fetched.ok()) {
-    // Weights are asked for once kernels are loaded; what goes wrong then goes wrong in every mode.
-    bool taken = false;
-    auto take = [&](const std::string& name) {
-      taken = true;
-      return weights.take(name);
-    };
-    Way way;
-    why = LoadFused(*std::move(fetched), take, &way);
-    if (taken) RETURN_IF_ERROR(why);
-    if (why.ok()) {
-      inputs_ = way.fused->inputs();
-      outputs_ = way.fused->outputs();
-      const bool cached = way.mode == RunMode::kFusedFromCache;
-      {
-        MutexLock lock(&mutex_);
-        way_ = std::move(way);
-      }
-      if (cached && options_.refresh_cache) StartThread(nullptr);
-      return absl::OkStatus();
+      client_->FetchBundle(request_, options_.load_deadline, &stop_);
+  *service = fetched.ok() ? fetched->service : fetched.status();
+  RETURN_IF_ERROR(fetched.status());
+  const bool unasked = fetched->from_cache && service->ok();
+  absl::Status loaded = LoadFused(*std::move(fetched), weights, way);
+  if (loaded.ok() || !unasked || taken) return loaded;
+  std::optional<Nanoseconds> left = options_.load_deadline;
+  if (left.has_value()) *left -= Clock::Real().Now() - begin;
+  fetched = client_->FetchFromService(request_, left, &stop_);
+  *service = fetched.status();
+  if (!service->ok()) return loaded;
+  return LoadFused(*std::move(fetched), weights, way);
+}
+
+absl::Status ResilientModel::Begin(onnx::ModelProto bare, ModelWeights weights) {
+  // Weights are asked for once kernels are loaded; what goes wrong then goes wrong in every mode.
+  bool taken = false;
+  auto take = [&](const std::string& name) {
+    taken = true;
+    return weights.take(name);
+  };
+  Way way;
+  absl::Status service;
+  absl::Status why = client_ == nullptr ? Unavailable("no client is given")
+                                        : FetchFused(take, taken, &way, &service);
+  if (taken) RETURN_IF_ERROR(why);
+  if (!why.ok() && IsAboutTheModel(service)) return service;
+  if (why.ok()) {
+    inputs_ = way.fused->inputs();
+    outputs_ = way.fused->outputs();
+    const bool cached = way.mode == RunMode::kFusedFromCache;
+    {
+      MutexLock lock(&mutex_);
+      way_ = std::move(way);
     }
-  } else if (IsAboutTheModel(why)) {
-    return why;
+    if (cached && options_.refresh_cache) StartThread(nullptr);
+    return absl::OkStatus();
   }
   if (!options_.fall_back) return why;
   const OpByOpOptions options{.plan = request_.options,
@@ -174,37 +193,44 @@ void ResilientModel::Work(const WeightReader& weights) {
   std::uniform_real_distribution<double> longer(1, 1.5);
   const Nanoseconds every =
       std::max<Nanoseconds>(options_.upgrade_every, std::chrono::milliseconds(1));
-  while (stop_.Wait(std::chrono::duration_cast<Nanoseconds>(every * longer(random)))) {
-    if (TryUpgrade(weights)) return;
+  Nanoseconds pause = every;
+  while (stop_.Wait(std::chrono::duration_cast<Nanoseconds>(pause * longer(random)))) {
+    const Next next = TryUpgrade(weights);
+    if (next == Next::kNone) return;
+    pause = next == Next::kSoon ? every : std::min(2 * pause, std::max(every, kMostPause));
   }
 }
 
-// False if it is worth another try. Without weights there is only the cache to fill.
-bool ResilientModel::TryUpgrade(const WeightReader& weights) {
+// Of a try that failed: who is away or full may be back at any moment. What failed there (Internal:
+// a kernel, perhaps for want of time on a busy machine) or here fails again for a while, and each
+// try may cost compiling it or packing the weights.
+ResilientModel::Next ResilientModel::NextAfter(const absl::Status& service) {
+  if (IsAboutTheModel(service)) return Next::kNone;
+  return service.ok() || absl::IsInternal(service) ? Next::kLater : Next::kSoon;
+}
+
+// Without weights there is only the cache to fill.
+ResilientModel::Next ResilientModel::TryUpgrade(const WeightReader& weights) {
   if (weights == nullptr) {
-    absl::Status status =
+    const absl::Status service =
         client_->FetchFromService(request_, options_.load_deadline, &stop_).status();
-    return status.ok() || IsAboutTheModel(status);
+    return service.ok() ? Next::kNone : NextAfter(service);
   }
-  absl::StatusOr<FetchedBundle> fetched =
-      client_->FetchBundle(request_, options_.load_deadline, &stop_);
-  absl::Status status = fetched.status();
   Way way;
-  if (status.ok()) {
-    status = LoadFused(*std::move(fetched), weights, &way);
-  }
+  absl::Status service;
+  absl::Status status = FetchFused(weights, /*taken=*/false, &way, &service);
   if (status.ok() && (way.fused->inputs() != inputs_ || way.fused->outputs() != outputs_)) {
     status = Internal("the plan names other inputs or outputs than the model");
   }
   MutexLock lock(&mutex_);
   if (!status.ok()) {
     if (!stop_.stopped()) way_.reason = std::string(Message(status));
-    return IsAboutTheModel(status) || absl::IsInternal(status);
+    return NextAfter(service);
   }
   // A run under way holds the old way.
   way_ = std::move(way);
   client_->CountUpgrade();
-  return true;
+  return Next::kNone;
 }
 
 ResilientModel::Way ResilientModel::way() const {

@@ -28,12 +28,15 @@ struct ResilientModelOptions {
   /// Whether a model without a plan runs op by op; else Load gives the reason as its error, for
   /// runtimes that have a way of their own.
   bool fall_back = true;
-  /// Whether a model that began op by op asks on in the background, and becomes fused.
+  /// Whether a model that began op by op asks on in the background, and becomes fused. Of the
+  /// service's errors only InvalidArgument and Unimplemented, which are about the model, end that.
   bool upgrade = true;
   /// Whether one that began with a cached plan has the service asked in the background, until it
-  /// answers, for the next start. The plan that runs stays.
+  /// answers, for the next start; the same errors end that. The plan that runs stays.
   bool refresh_cache = true;
-  /// Between two such tries, longer by up to a half at random.
+  /// Between two such tries, longer by up to a half at random. Doubles, to ten minutes at most,
+  /// with each Internal of the service and each plan that cannot be loaded; other errors set it
+  /// back.
   Nanoseconds upgrade_every = std::chrono::seconds(10);
 };
 
@@ -102,10 +105,15 @@ class ResilientModel {
   ResilientModel(std::shared_ptr<ResilientClient> client, FusionRequest request,
                  const ResilientModelOptions& options);
   absl::Status LoadFused(FetchedBundle fetched, const WeightReader& weights, Way* way) const;
+  absl::Status FetchFused(const WeightReader& weights, const bool& taken, Way* way,
+                          absl::Status* service);
   absl::Status Begin(onnx::ModelProto bare, ModelWeights weights);
   void StartThread(WeightReader weights);
   void Work(const WeightReader& weights);
-  bool TryUpgrade(const WeightReader& weights);
+  // What a try says of the next one.
+  enum class Next : uint8_t { kNone, kSoon, kLater };
+  static Next NextAfter(const absl::Status& service);
+  Next TryUpgrade(const WeightReader& weights);
   Way way() const;
 
   const std::shared_ptr<ResilientClient> client_;

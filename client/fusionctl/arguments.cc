@@ -99,6 +99,11 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
                         "default: none, every start is cold")
             ->check(CheckNotEmpty)
             ->type_name("DIR"),
+        app->add_option("--store-limit", a->store_limit_bytes,
+                        "bytes of plans and kernels in --store, least used out first; default: 0, "
+                        "nothing goes")
+            ->transform(CLI::AsSizeValue(false))
+            ->check(CLI::NonNegativeNumber),
         app->add_option("--fusiond", a->fusiond,
                         "program of the fusiond of its own; default: the "
                         "one beside fusionctl")

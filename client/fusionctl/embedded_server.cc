@@ -105,7 +105,10 @@ absl::Status EmbeddedServer::Spawn(const Options& options) {
   auto add = [&launch](const char* flag, const std::string& value) {
     launch.argv.insert(launch.argv.end(), {flag, value});
   };
-  if (!options.store.empty()) add("--store", options.store);
+  if (!options.store.empty()) {
+    add("--store", options.store);
+    add("--store-limit", StrCat(options.store_limit_bytes));
+  }
   if (options.workers > 0) add("--workers", StrCat(options.workers));
   std::vector<std::string> words = LauncherArgv(launch);
   std::vector<char*> argv;

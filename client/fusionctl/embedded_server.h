@@ -24,7 +24,9 @@ class EmbeddedServer {
   struct Options {
     std::string program;  // empty: fusiond beside this program
     std::string store;    // empty: none
-    int workers = 0;      // 0: its default
+    // Of its plans and kernels; 0: none. Whoever serves the store may allow more than a default.
+    int64_t store_limit_bytes = 0;
+    int workers = 0;  // 0: its default
     Nanoseconds start_timeout = std::chrono::seconds(30);
     Nanoseconds store_timeout = std::chrono::seconds(5);  // while another process has the store
   };

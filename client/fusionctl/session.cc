@@ -126,6 +126,7 @@ absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progr
   ASSIGN_OR_RETURN(std::unique_ptr<EmbeddedServer> server,
                    EmbeddedServer::Start({.program = arguments.fusiond,
                                           .store = arguments.store,
+                                          .store_limit_bytes = arguments.store_limit_bytes,
                                           .workers = arguments.workers,
                                           .start_timeout = kStartTimeout}));
   ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ConnectEmbedded(server.get()));

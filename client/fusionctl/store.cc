@@ -81,6 +81,7 @@ Json StatsJson(const v1::GetStoreStatsResponse& stats) {
                      {"evicted", t.evicted()},
                      {"dropped", t.dropped()},
                      {"write_failures", t.write_failures()},
+                     {"unwritten_plans", t.unwritten_plans()},
                      {"writable", t.writable()},
                      {"not_writable", t.not_writable()}});
   }
@@ -115,11 +116,16 @@ std::string StatsText(const v1::GetStoreStatsResponse& stats) {
   for (const v1::StoreTier& t : stats.tiers()) {
     const bool disk = t.disk_bytes() > 0;
     table.Add({t.name(), StrCat(t.plans()), StrCat(t.kernels()), HumanBytes(t.bytes()),
-               HumanBytes(t.limit_bytes()), disk ? HumanBytes(t.disk_bytes()) : "-",
+               t.limit_bytes() == INT64_MAX ? "-" : HumanBytes(t.limit_bytes()),
+               disk ? HumanBytes(t.disk_bytes()) : "-",
                disk ? StrCat(t.pinned_plans(), ", ", HumanBytes(t.pinned_bytes())) : "-",
                StrCat(t.evicted()), StrCat(t.dropped()), StrCat(t.write_failures())});
     if (!t.writable()) {
       refusals += StrCat("nothing is written (", t.name(), "): ", t.not_writable(), "\n");
+    }
+    if (t.unwritten_plans() > 0) {
+      refusals +=
+          StrCat(t.unwritten_plans(), " plans are in memory alone until they can be written\n");
     }
   }
   std::string out = table.ToString();

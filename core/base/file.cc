@@ -1,5 +1,6 @@
 #include "core/base/file.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -8,7 +9,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <memory>
 #include <system_error>
+#include <vector>
 
 #include "core/base/unique_fd.h"
 
@@ -21,6 +24,84 @@ absl::Status SystemError(std::string_view what, const std::string& path, int err
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) return ResourceExhausted(text);
   return Unavailable(text);
 }
+
+// Makes a directory one that its owner may empty and move. With this flag the C library follows no
+// link. If it fails, so will what comes next, and say why.
+void Unlock(int parent, const std::string& name) {
+  fchmodat(parent, name.c_str(), S_IRWXU, AT_SYMLINK_NOFOLLOW);
+}
+
+UniqueFd OpenDirectory(int parent, const std::string& name) {
+  return UniqueFd(openat(parent, name.c_str(), O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+}
+
+std::vector<std::string> NamesIn(int dir) {
+  std::vector<std::string> names;
+  UniqueFd again = OpenDirectory(dir, ".");  // with a place of its own to read from
+  if (!again.valid()) return names;
+  std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(again.get()), closedir);
+  if (entries == nullptr) return names;
+  again.Release();
+  while (const dirent* entry = readdir(entries.get())) {
+    const std::string name = entry->d_name;
+    if (name != "." && name != "..") names.push_back(name);
+  }
+  return names;
+}
+
+// Empties a directory whatever the rights of those below it are, and with three descriptors however
+// deep they lie: what lies in one of its directories is moved into it, and has its turn then.
+class Emptying {
+ public:
+  explicit Emptying(int root) : root_(root) {}
+
+  // 0, or the errno of something that stays.
+  int Run() {
+    for (;;) {  // every directory is moved once at most
+      const int64_t before = lifted_;
+      error_ = 0;
+      for (const std::string& name : NamesIn(root_)) {
+        if (unlinkat(root_, name.c_str(), 0) == 0) continue;
+        if (errno == EISDIR) {
+          RemoveDirectory(name);
+        } else {
+          error_ = errno;
+        }
+      }
+      if (lifted_ == before) return error_;
+    }
+  }
+
+ private:
+  void RemoveDirectory(const std::string& name) {
+    Unlock(root_, name);
+    UniqueFd dir = OpenDirectory(root_, name);
+    int error = dir.valid() ? 0 : errno;
+    for (const std::string& child : dir.valid() ? NamesIn(dir.get()) : std::vector<std::string>()) {
+      if (unlinkat(dir.get(), child.c_str(), 0) == 0) continue;
+      const bool lifted = errno == EISDIR && Lift(dir.get(), child);
+      if (!lifted) error = errno;
+    }
+    if (unlinkat(root_, name.c_str(), AT_REMOVEDIR) != 0) error_ = error != 0 ? error : errno;
+  }
+
+  bool Lift(int dir, const std::string& name) {
+    Unlock(dir, name);
+    if (unlinkat(dir, name.c_str(), AT_REMOVEDIR) == 0) return true;
+    std::string fresh;
+    do {
+      fresh = StrCat("lifted-", ++tried_);
+    } while (faccessat(root_, fresh.c_str(), F_OK, AT_SYMLINK_NOFOLLOW) == 0);
+    if (renameat(dir, name.c_str(), root_, fresh.c_str()) != 0) return false;
+    ++lifted_;
+    return true;
+  }
+
+  const int root_;
+  int64_t lifted_ = 0;
+  int64_t tried_ = 0;
+  int error_ = 0;
+};
 
 }  // namespace
 
@@ -81,7 +162,18 @@ absl::Status MakeDirectories(const std::string& path) {
 absl::Status RemoveTree(const std::string& path) {
   std::error_code error;
   std::filesystem::remove_all(path, error);
-  return error ? SystemError("removing", path, error.value()) : absl::OkStatus();
+  if (!error) return absl::OkStatus();
+  // It stops at a directory that denies its owner something, and where descriptors run out.
+  struct stat facts {};
+  if (lstat(path.c_str(), &facts) != 0 || !S_ISDIR(facts.st_mode)) {
+    return SystemError("removing", path, error.value());
+  }
+  Unlock(AT_FDCWD, path);
+  UniqueFd root = OpenDirectory(AT_FDCWD, path);
+  if (!root.valid()) return SystemError("removing", path, errno);
+  const int stays = Emptying(root.get()).Run();
+  if (stays == 0 && rmdir(path.c_str()) == 0) return absl::OkStatus();
+  return SystemError("removing", path, stays != 0 ? stays : errno);
 }
 
 std::string AbsolutePath(const std::string& path) {

@@ -27,7 +27,8 @@ absl::Status ReplaceFile(const std::string& path, std::string_view text);
 /// Creates `path` and its parents (mode 0700); fine if it exists.
 absl::Status MakeDirectories(const std::string& path);
 
-/// Deletes `path` with everything below it; fine if it does not exist.
+/// Deletes `path` with everything below it; fine if it does not exist. Also directories that deny
+/// their owner everything, and however deep they are in each other. Follows no links.
 absl::Status RemoveTree(const std::string& path);
 
 /// `path`, made absolute by the current directory; nothing is looked up.

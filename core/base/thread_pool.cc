@@ -1,5 +1,6 @@
 #include "core/base/thread_pool.h"
 
+#include <algorithm>
 #include <limits>
 #include <utility>
 
@@ -91,7 +92,8 @@ bool ThreadPool::Displace(const WorkOwner& arriving) {
 
 size_t ThreadPool::Ahead(const WorkOwner& arriving) const {
   MutexLock lock(&mutex_);
-  return queue_.Ahead(arriving);
+  const size_t ahead = queue_.Ahead(arriving);
+  return ahead - std::min(ahead, idle_[0]);
 }
 
 void ThreadPool::Stop() {

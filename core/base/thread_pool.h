@@ -36,7 +36,8 @@ class ThreadPool final : public TaskExecutor {
   /// False: nobody has to go.
   bool Displace(const WorkOwner& arriving);
 
-  /// Tasks that would run before one that `arriving` submitted now.
+  /// Tasks that would run before one that `arriving` submitted now, and keep it waiting: idle
+  /// threads are about to take as many as there are of them.
   size_t Ahead(const WorkOwner& arriving) const;
 
   /// Refuses new tasks, runs those that wait, joins the threads. A second call returns at once.

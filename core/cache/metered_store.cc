@@ -51,6 +51,9 @@ std::vector<StoreStats> MeteredStore::Stats() const { return inner_->Stats(); }
 std::shared_ptr<const KernelArtifact> MeteredStore::PeekKernel(const Digest& key) {
   return inner_->PeekKernel(key);
 }
+std::string MeteredStore::WhyUnwritten(const Digest& plan) const {
+  return inner_->WhyUnwritten(plan);
+}
 std::string MeteredStore::TenantOf(const Digest& plan) const { return inner_->TenantOf(plan); }
 absl::StatusOr<PinOutcome> MeteredStore::SetPinned(const std::vector<Digest>& plans, bool pinned) {
   return inner_->SetPinned(plans, pinned);

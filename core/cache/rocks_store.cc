@@ -204,13 +204,29 @@ absl::StatusOr<T> RocksStore::Look(EntryKind kind, const EntryKey& asked,
 template <typename T>
 absl::StatusOr<T> RocksStore::LookAgain(EntryKind kind, const EntryKey& asked,
                                         absl::StatusOr<T> (*decode)(std::string_view bytes)) {
-  const EntryId id{kind, asked.digest};
   MutexLock writing(&write_mutex_);
+  return LookToWrite(kind, asked, decode);
+}
+
+template <typename T>
+absl::StatusOr<T> RocksStore::LookToWrite(EntryKind kind, const EntryKey& asked,
+                                          absl::StatusOr<T> (*decode)(std::string_view bytes)) {
+  const EntryId id{kind, asked.digest};
   absl::StatusOr<T> value = Look(kind, asked, decode);
   if (absl::IsDataLoss(value.status()) || (absl::IsNotFound(value.status()) && IsListed(id))) {
     Delete(id, Message(value.status()));
   }
   return value;
+}
+
+absl::StatusOr<StoredPlan> RocksStore::PlanToPin(const Digest& plan) {
+  absl::StatusOr<StoredPlan> stored = LookToWrite(EntryKind::kPlan, {plan}, DecodeStoredPlan);
+  if (absl::IsDataLoss(stored.status()) || absl::IsNotFound(stored.status())) {
+    return DataLoss("plan ", plan.ToHex(), " was damaged (", Message(stored.status()),
+                    ") and is dropped; the next request makes it again. Nothing was pinned");
+  }
+  if (!stored.ok()) return Annotate(stored.status(), StrCat("plan ", plan.ToHex()));
+  return stored;
 }
 
 template <typename T>

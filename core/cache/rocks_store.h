@@ -142,6 +142,13 @@ class RocksStore final : public Store {
   absl::StatusOr<T> LookAgain(EntryKind kind, const EntryKey& asked,
                               absl::StatusOr<T> (*decode)(std::string_view bytes))
       ABSL_LOCKS_EXCLUDED(write_mutex_);
+  // What is damaged is deleted.
+  template <typename T>
+  absl::StatusOr<T> LookToWrite(EntryKind kind, const EntryKey& asked,
+                                absl::StatusOr<T> (*decode)(std::string_view bytes))
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
+  absl::StatusOr<StoredPlan> PlanToPin(const Digest& plan)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);
   template <typename T>
   std::shared_ptr<const T> Read(EntryKind kind, const EntryKey& asked,
                                 absl::StatusOr<T> (*decode)(std::string_view bytes));

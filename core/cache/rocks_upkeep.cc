@@ -90,14 +90,8 @@ std::string WhyNotTheFile(const std::string& path, const std::string& expected,
 absl::Status RocksStore::PinAll(const std::vector<Digest>& plans, rocksdb::WriteBatch* batch,
                                 std::map<Digest, std::vector<Digest>>* pins) {
   for (const Digest& plan : plans) {
-    std::shared_ptr<const StoredPlan> stored;
-    rocksdb::PinnableSlice framed;
-    rocksdb::Status read =
-        database_->db().Get({}, database_->family(Family::kPlans), AsSlice(BytesOf(plan)), &framed);
-    if (!read.ok()) return NotStored(plan);
-    ASSIGN_OR_RETURN(std::string_view payload, Unframe(AsView(framed)));
-    ASSIGN_OR_RETURN(StoredPlan decoded, DecodeStoredPlan(payload));
-    (*pins)[plan] = KernelsOf(decoded.plan);
+    ASSIGN_OR_RETURN(StoredPlan stored, PlanToPin(plan));
+    (*pins)[plan] = KernelsOf(stored.plan);
     batch->Put(database_->family(Family::kMeta), PinKey(plan), PinValue((*pins)[plan]));
   }
   MutexLock lock(&mutex_);

@@ -56,15 +56,16 @@ struct StoreStats {
   int64_t plans = 0;
   int64_t kernels = 0;
   int64_t bytes = 0;        // of the entries
-  int64_t limit_bytes = 0;  // budget of `bytes`
+  int64_t limit_bytes = 0;  // budget of `bytes`; INT64_MAX: none
   int64_t disk_bytes = 0;   // occupied on disk, garbage included; 0 for memory
   int64_t evicted = 0;
-  int64_t dropped = 0;         // bad entries that a reader met and deleted
-  int64_t write_failures = 0;  // bundles that were refused or not written
-  int64_t pinned_plans = 0;    // kept whatever room is needed
-  int64_t pinned_bytes = 0;    // of them and their kernels
-  bool writable = true;        // false: nothing is written at present; reads go on
-  std::string not_writable;    // why
+  int64_t dropped = 0;          // bad entries that a reader met and deleted
+  int64_t write_failures = 0;   // bundles that were refused or not written
+  int64_t unwritten_plans = 0;  // of them in memory alone, until they can be written
+  int64_t pinned_plans = 0;     // kept whatever room is needed
+  int64_t pinned_bytes = 0;     // of them and their kernels
+  bool writable = true;         // false: nothing is written at present; reads go on
+  std::string not_writable;     // why
 };
 
 /// The place of a plan in a list of them: newest first, then by key.
@@ -131,6 +132,10 @@ class Store {
   /// with a correct answer that is merely not remembered: ResourceExhausted (space), Unavailable
   /// (I/O), Internal (`bundle` contradicts its own digests: a bug of the caller).
   virtual absl::Status PutBundle(const Bundle& bundle) = 0;
+
+  /// Why a plan that was published is not durable; empty: it is, or is not there. The answer may
+  /// change by itself, once it can be written.
+  virtual std::string WhyUnwritten(const Digest& /*plan*/) const { return {}; }
 
   /// At most `limit` plans behind `after` (not given: from the start), of the store that keeps
   /// longest. Fewer, or none, if those are large or many are left out by `filter`, and then with

@@ -4,8 +4,13 @@
 
 namespace fusion {
 
-TieredStore::TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> back)
-    : front_(std::move(front)), back_(std::move(back)) {}
+TieredStore::TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> back,
+                         const LateWriter::Pauses& pauses)
+    : front_(std::move(front)),
+      back_(std::move(back)),
+      late_([this](const Digest& plan,
+                   const UnwrittenPlan& facts) { return PutBehindLate(plan, facts); },
+            pauses) {}
 
 Found<StoredPlan> TieredStore::GetPlan(const EntryKey& key) {
   if (Found<StoredPlan> hit = front_->GetPlan(key)) return hit;
@@ -81,7 +86,31 @@ absl::Status TieredStore::PutBundle(const Bundle& bundle) {
   int64_t forgets = forgets_;
   absl::Status stored = PutBehind(bundle);
   PutInFront(bundle, forgets);
+  if (bundle.plan == nullptr) return stored;
+  if (stored.ok()) {
+    late_.Remove(bundle.plan->key);
+  } else {
+    UnwrittenPlan facts{
+        .kernels = {}, .tenant = bundle.tenant, .reason = std::string(Message(stored))};
+    for (const auto& kernel : bundle.kernels) facts.kernels.push_back(kernel->key);
+    late_.Add(bundle.plan->key, std::move(facts));
+  }
   return stored;
+}
+
+// As it was to be written, or not at all: what went from the front for want of room is made again
+// by who asks for it.
+absl::Status TieredStore::PutBehindLate(const Digest& plan, const UnwrittenPlan& facts) {
+  MutexLock lock(&completing_);
+  Bundle bundle{.plan = front_->PeekPlan(plan), .kernels = {}, .tenant = facts.tenant};
+  if (bundle.plan == nullptr) return absl::OkStatus();
+  for (const Digest& kernel : facts.kernels) {
+    if (back_->HasKernel(kernel)) continue;
+    bundle.kernels.push_back(front_->PeekKernel(kernel));
+    if (bundle.kernels.back() == nullptr) return absl::OkStatus();
+  }
+  for (auto& kernel : InFrontAlone(bundle)) bundle.kernels.push_back(std::move(kernel));
+  return back_->PutBundle(bundle);
 }
 
 PlanPage TieredStore::ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
@@ -92,6 +121,7 @@ PlanPage TieredStore::ListPlansOf(const PlanFilter& filter, const std::optional<
 std::vector<StoreStats> TieredStore::Stats() const {
   std::vector<StoreStats> stats = front_->Stats();
   for (StoreStats& tier : back_->Stats()) stats.push_back(tier);
+  stats.back().unwritten_plans = late_.size();
   return stats;
 }
 

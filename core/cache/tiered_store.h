@@ -4,15 +4,18 @@
 #include <memory>
 
 #include "core/base/mutex.h"
+#include "core/cache/late_writer.h"
 #include "core/cache/store.h"
 
 namespace fusion {
 
 /// A small fast store in front of a large slow one. What is found behind is copied to the front;
-/// what is published goes to both. Thread-safe.
+/// what is published goes to both; a plan that cannot be written behind is in front alone until it
+/// can. Thread-safe.
 class TieredStore final : public Store {
  public:
-  TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> back);
+  TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> back,
+              const LateWriter::Pauses& pauses = {});
 
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
@@ -21,8 +24,10 @@ class TieredStore final : public Store {
   bool HasKernel(const Digest& key) const override;
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
   int64_t removals() const override;
-  /// The status of the store behind; the front takes the bundle even if that fails.
+  /// The status of the store behind; the front takes the bundle even if that fails, and its plan is
+  /// written later, if the front has it still.
   absl::Status PutBundle(const Bundle& bundle) override;
+  std::string WhyUnwritten(const Digest& plan) const override { return late_.ReasonOf(plan); }
   PlanPage ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
                        size_t limit) override;
   std::vector<StoreStats> Stats() const override;
@@ -41,6 +46,7 @@ class TieredStore final : public Store {
   std::vector<std::shared_ptr<const KernelArtifact>> InFrontAlone(const Bundle& bundle);
   // With them.
   absl::Status PutBehind(const Bundle& bundle);
+  absl::Status PutBehindLate(const Digest& plan, const UnwrittenPlan& facts);
   // What was read or written behind since there were so many `forgets`.
   void PutInFront(const Bundle& bundle, int64_t forgets);
 
@@ -53,6 +59,7 @@ class TieredStore final : public Store {
   // must not come into the front afterwards.
   Mutex mutex_;
   std::atomic<int64_t> forgets_{0};
+  LateWriter late_;  // ends before the others
 };
 
 }  // namespace fusion

@@ -19,6 +19,11 @@ constexpr Nanoseconds kIdleSlice = std::chrono::seconds(1);
 // A worker needs a few milliseconds to start and to take a job.
 constexpr Nanoseconds kHelloLimit = std::chrono::seconds(10);
 constexpr Nanoseconds kSendTaskLimit = std::chrono::seconds(10);
+// Between starts of a slot's worker that fail: what keeps it from starting (a full disk, too many
+// processes) may pass soon, and each try costs a process or a walk over a directory.
+constexpr Nanoseconds kFirstStartPause = std::chrono::milliseconds(50);
+constexpr Nanoseconds kLongestStartPause = std::chrono::seconds(5);
+constexpr int kStartDoublings = 7;
 // For a worker that hung up to die of its own signal, so that the message can name it.
 constexpr Nanoseconds kCrashGrace = std::chrono::milliseconds(500);
 constexpr char kLostWorkers[] = "fusion.lost-workers";
@@ -77,7 +82,8 @@ WorkerPool::WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
       starter_(std::move(starter)),
       logger_(logger),
       clock_(clock),
-      logs_(options_.log_dir, options_.log_files) {
+      logs_(options_.log_dir, options_.log_files),
+      able_(options_.workers) {
   MutexLock lock(&mutex_);
   for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this, i] { ServeSlot(i); });
 }
@@ -167,6 +173,7 @@ void WorkerPool::Stop(Nanoseconds drain) {
     stopping_ = true;
     threads.swap(threads_);
     changed_.NotifyAll();
+    ending_.NotifyAll();
     Nanoseconds deadline = clock_.Now() + drain;
     while (!threads.empty() && (queue_.size() > 0 || stats_.running > 0) &&
            clock_.Now() < deadline) {
@@ -174,6 +181,7 @@ void WorkerPool::Stop(Nanoseconds drain) {
     }
     aborting_ = true;
     changed_.NotifyAll();
+    ending_.NotifyAll();
   }
   for (std::thread& thread : threads) thread.join();
 }
@@ -193,45 +201,112 @@ bool WorkerPool::Aborting() const {
 void WorkerPool::ServeSlot(int index) {
   Slot slot;
   slot.index = index;
-  // Before the first job, so that it does not wait for a process to start. A failure is reported
-  // now and tried again with the job.
-  absl::Status started = EnsureWorker(&slot);
-  if (!started.ok()) logger_.Error("worker_not_started", {{"reason", Message(started)}});
-  while (std::optional<Task> task = Take()) Execute(*task, &slot);
+  while (std::optional<Task> task = Next(&slot)) Execute(*std::move(task), &slot);
   EndWorker(&slot, Nanoseconds(0));
-}
-
-std::optional<WorkerPool::Task> WorkerPool::Take() {
   MutexLock lock(&mutex_);
-  while (queue_.size() == 0 && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);
-  std::optional<FairQueue<Task>::Taken> next = queue_.Pop();
-  if (!next.has_value()) return std::nullopt;
-  ++stats_.running;
-  return std::move(next->item);
+  if (slot.failed_starts == 0) --able_;
 }
 
-void WorkerPool::Execute(const Task& task, Slot* slot) {
+// The worker comes first, then the job: a job does not wait for a process to start, and a slot that
+// cannot start one does not fail jobs faster than the others do them.
+std::optional<WorkerPool::Task> WorkerPool::Next(Slot* slot) {
+  for (;;) {
+    if (slot->failed_starts > 0) Pause(*slot);
+    const absl::Status ready = EnsureWorker(slot);
+    if (ready.ok()) {
+      std::optional<Task> task = Take(slot);
+      if (task.has_value()) return task;
+    } else if (slot->failed_starts > 1) {  // one may be a moment's doing
+      FailWaiting(ready);
+    }
+    MutexLock lock(&mutex_);
+    if (stopping_ && queue_.size() == 0) return std::nullopt;
+  }
+}
+
+// nullopt: there is none any more, or a new worker has to come first.
+std::optional<WorkerPool::Task> WorkerPool::Take(Slot* slot) {
+  {
+    MutexLock lock(&mutex_);
+    while (queue_.size() == 0 && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);
+    // Only now, with a job that came after it, is the toolchain back.
+    if (slot->losses == toolchain_losses_ || aborting_) {
+      std::optional<FairQueue<Task>::Taken> next = queue_.Pop();
+      if (!next.has_value()) return std::nullopt;
+      ++stats_.running;
+      return std::move(next->item);
+    }
+  }
+  EndWorker(slot, Nanoseconds(0));
+  return std::nullopt;
+}
+
+void WorkerPool::Pause(const Slot& slot) {
+  const int doublings = std::min(slot.failed_starts - 1, kStartDoublings);
+  const Nanoseconds end =
+      clock_.Now() + std::min(kFirstStartPause * (1 << doublings), kLongestStartPause);
+  MutexLock lock(&mutex_);
+  while (!aborting_ && !(stopping_ && queue_.size() == 0) && clock_.Now() < end) {
+    ending_.WaitFor(&mutex_, kSlice);
+  }
+}
+
+// Ends what waits unless some slot has a worker, or starts one and did not fail before.
+void WorkerPool::FailWaiting(const absl::Status& why) {
+  std::vector<std::pair<Task, absl::Status>> gone;
+  {
+    MutexLock lock(&mutex_);
+    if (able_ > 0) return;
+    for (FairQueue<Task>::Taken& taken : queue_.TakeIf([](const Task&) { return true; })) {
+      Task& task = taken.item;
+      absl::Status end = StillWanted(task);
+      Count(task, end.ok() ? Outcome::kCrashed : Outcome::kCancelled);
+      if (end.ok()) {
+        end = AfterTry(task.first_try,
+                       Unavailable(task.Name(), ": no worker starts: ", Message(why)));
+      }
+      gone.emplace_back(std::move(task), std::move(end));
+    }
+    changed_.NotifyAll();
+  }
+  for (const auto& [task, end] : gone) {
+    const ScopedTrace traced(task.trace);
+    Answer(task, end);
+  }
+}
+
+// To another slot, or to this one when it has a worker again.
+void WorkerPool::GiveBack(Task task) {
+  const WorkOwner owner = task.owner;
+  MutexLock lock(&mutex_);
+  --stats_.running;
+  queue_.Push(owner, std::move(task));
+  queue_.Done(owner);
+  changed_.NotifyAll();
+}
+
+void WorkerPool::Execute(Task task, Slot* slot) {
   const ScopedTrace traced(task.trace);
   Outcome outcome = Outcome::kDone;
   TaskResult result = Run(task, slot, &outcome);
-  if (outcome == Outcome::kCrashed && !Aborting()) {
+  if (outcome == Outcome::kCrashed && task.first_try.ok() && !Aborting()) {
     {
       MutexLock lock(&mutex_);
       ++stats_.retried;
     }
+    task.first_try = result.status();
+    if (!EnsureWorker(slot).ok()) return GiveBack(std::move(task));
     outcome = Outcome::kDone;
-    const absl::Status first = result.status();
     result = Run(task, slot, &outcome);
-    if (!result.ok()) result = AfterTry(first, result.status());
   }
+  if (!result.ok()) result = AfterTry(task.first_try, result.status());
   Finish(task, std::move(result), outcome);
-  // Off the path of the job that was just answered.
-  if (slot->worker != nullptr && ++slot->jobs >= options_.jobs_per_worker) {
+  // Off the path of the job that was just answered. What its worker could not clear away must not
+  // count as the next one's.
+  if (slot->worker != nullptr &&
+      (++slot->jobs >= options_.jobs_per_worker || !slot->worker->Excess().empty())) {
     EndWorker(slot, Nanoseconds(0));
   }
-  if (slot->worker != nullptr || Aborting()) return;
-  absl::Status restarted = EnsureWorker(slot);
-  if (!restarted.ok()) logger_.Error("worker_not_started", {{"reason", Message(restarted)}});
 }
 
 WorkerPool::TaskResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* outcome) {
@@ -247,11 +322,6 @@ WorkerPool::TaskResult WorkerPool::Run(const Task& task, Slot* slot, Outcome* ou
   if (!wanted.ok()) {
     *outcome = Outcome::kCancelled;
     return wanted;
-  }
-  absl::Status ready = EnsureWorker(slot);
-  if (!ready.ok()) {
-    *outcome = Outcome::kCrashed;
-    return Annotate(ready, task.Name());
   }
   absl::Status sent = slot->worker->channel().Send(MessageOf(task), kSendTaskLimit);
   if (!sent.ok()) {
@@ -417,16 +487,31 @@ absl::Status WorkerPool::CheckToolchain() {
   return available;
 }
 
+// A pool that aborts needs none: it only answers.
 absl::Status WorkerPool::EnsureWorker(Slot* slot) {
+  if (slot->worker != nullptr || Aborting()) return absl::OkStatus();
+  absl::Status started = StartWorker(slot);
+  if (!started.ok()) logger_.Error("worker_not_started", {{"reason", Message(started)}});
+  const bool was_able = slot->failed_starts == 0;
+  slot->failed_starts = started.ok() ? 0 : slot->failed_starts + 1;
+  if (was_able == started.ok()) return started;
+  MutexLock lock(&mutex_);
+  able_ += started.ok() ? 1 : -1;
+  // The news of a job may have reached this slot alone.
+  if (!started.ok()) changed_.NotifyAll();
+  return started;
+}
+
+absl::Status WorkerPool::StartWorker(Slot* slot) {
   const int64_t losses = toolchain_losses_;
-  if (slot->worker != nullptr && slot->losses != losses) EndWorker(slot, Nanoseconds(0));
-  if (slot->worker != nullptr) return absl::OkStatus();
   ASSIGN_OR_RETURN(std::unique_ptr<WorkerProcess> worker, starter_->Start(slot->index));
   absl::Status hello = ReadHello(worker.get());
   if (!hello.ok()) {
     return Unavailable("worker ", slot->index, " did not start: ", Message(hello), "; it ",
                        worker->End(kCrashGrace));
   }
+  const std::string left = worker->LeftBefore();
+  if (!left.empty()) logger_.Warning("worker_directory_left", {{"reason", left}});
   MutexLock lock(&mutex_);
   if (slot->started_before) ++stats_.restarts;
   slot->started_before = true;
@@ -462,6 +547,11 @@ std::string WorkerPool::EndWorker(Slot* slot, Nanoseconds grace) {
   return end;
 }
 
+void WorkerPool::Count(const Task& task, Outcome outcome) {
+  if (task.race == nullptr) return CountJob(outcome);
+  ++(outcome == Outcome::kDone ? stats_.races : stats_.races_failed);
+}
+
 void WorkerPool::CountJob(Outcome outcome) {
   switch (outcome) {
     case Outcome::kDone:
@@ -491,11 +581,7 @@ void WorkerPool::Finish(const Task& task, TaskResult result, Outcome outcome) {
     MutexLock lock(&mutex_);
     --stats_.running;
     queue_.Done(task.owner);
-    if (task.race == nullptr) {
-      CountJob(outcome);
-    } else {
-      ++(outcome == Outcome::kDone ? stats_.races : stats_.races_failed);
-    }
+    Count(task, outcome);
     changed_.NotifyAll();
   }
   Answer(task, std::move(result));

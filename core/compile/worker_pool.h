@@ -54,7 +54,7 @@ struct WorkerPoolStats {
   int64_t failed = 0;         // did not compile, or the check refused the kernel
   int64_t timed_out = 0;      // ran into command_limit or job_limit
   int64_t out_of_memory = 0;  // the compiler or the linker ran into command_limits.memory_bytes
-  int64_t crashed = 0;        // two workers died over the job, or talked nonsense
+  int64_t crashed = 0;        // two workers died over the job, or talked nonsense; or none starts
   int64_t retried = 0;        // one did, and the job was given to another
   int64_t cancelled = 0;
   int64_t rejected = 0;      // queue full: refused by Submit, or put out of it for another tenant
@@ -115,9 +115,11 @@ int WorkersLostTo(const absl::Status& status);
 /// DeadlineExceeded; one that starts too many processes or fills its directory, with Internal. One
 /// whose worker dies is tried once more, because that may be anybody's doing (an operator, a
 /// machine without memory); the second time it fails with Aborted. A kernel that does not compile
-/// or that the check refuses fails with Internal; the message quotes the log. Workers are shared
-/// fairly between the owners of jobs (FairQueue). Equal jobs are not merged: that is up to the
-/// caller. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
+/// or that the check refuses fails with Internal; the message quotes the log. A slot whose worker
+/// does not start takes no jobs and tries again after a while, ever longer, up to 5 s; where no
+/// slot has a worker and a second try fails too, what waits fails with Unavailable and the reason.
+/// Workers are shared fairly between the owners of jobs (FairQueue). Equal jobs are not merged:
+/// that is up to the caller. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
 class WorkerPool {
  public:
   WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
@@ -163,6 +165,7 @@ class WorkerPool {
     std::shared_ptr<RaceTicket> race_ticket = nullptr;
     WorkOwner owner = {};
     std::function<bool()> may_go = nullptr;  // empty: it may
+    absl::Status first_try = {};             // what became of it; OK: there was none
     std::string trace = ScopedTrace::Current();
 
     std::string Name() const;
@@ -176,6 +179,7 @@ class WorkerPool {
     int jobs = 0;
     int64_t losses = 0;  // toolchain_losses_ when the worker started
     bool started_before = false;
+    int failed_starts = 0;  // one after the other, up to now
   };
   enum class Outcome : uint8_t {
     kDone,
@@ -188,8 +192,13 @@ class WorkerPool {
   };
 
   void ServeSlot(int index);
-  std::optional<Task> Take();
-  void Execute(const Task& task, Slot* slot);
+  // Waits for one; nullopt: the slot's work is over.
+  std::optional<Task> Next(Slot* slot);
+  std::optional<Task> Take(Slot* slot);
+  void Execute(Task task, Slot* slot);
+  void GiveBack(Task task);
+  void FailWaiting(const absl::Status& why);
+  void Pause(const Slot& slot);
   TaskResult Run(const Task& task, Slot* slot, Outcome* outcome);
   TaskResult Converse(const Task& task, Slot* slot, Outcome* outcome);
   // An error, and *outcome, if the worker has to end over its task, which is in `stage`. Looks at
@@ -203,11 +212,13 @@ class WorkerPool {
   Nanoseconds LimitOf(const Task& task) const;
   TaskResult Crashed(const Task& task, std::string_view stage, std::string_view why, Slot* slot);
   absl::Status EnsureWorker(Slot* slot);
+  absl::Status StartWorker(Slot* slot);
   absl::Status ReadHello(WorkerProcess* worker);
   std::string EndWorker(Slot* slot, Nanoseconds grace);
   void Finish(const Task& task, TaskResult result, Outcome outcome);
   // Tells those who wait for it.
   void Answer(const Task& task, TaskResult result);
+  void Count(const Task& task, Outcome outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountJob(Outcome outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Enqueue(Task task);
   std::vector<FairQueue<Task>::Taken> MakeRoom(const WorkOwner& arriving)
@@ -229,9 +240,12 @@ class WorkerPool {
 
   mutable Mutex mutex_;
   CondVar changed_;
+  // For slots that cannot serve now: on changed_ they would take the news of a job from others.
+  CondVar ending_;
   FairQueue<Task> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool aborting_ ABSL_GUARDED_BY(mutex_) = false;
+  int able_ ABSL_GUARDED_BY(mutex_);  // slots that serve, and whose last start did not fail
   WorkerPoolStats stats_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
 };

@@ -6,9 +6,11 @@
 
 #include <cerrno>
 #include <filesystem>
+#include <map>
 #include <system_error>
 
 #include "core/base/file.h"
+#include "core/base/mutex.h"
 #include "core/compile/child_process.h"
 #include "core/compile/resource_use.h"
 #include "core/compile/worker_protocol.h"
@@ -92,12 +94,18 @@ absl::StatusOr<SandboxProbe> Probe(WorkerProcessOptions options, Sandbox sandbox
 
 class RealWorker final : public WorkerProcess {
  public:
+  struct Place {
+    std::string dir;
+    int64_t max_bytes = 0;  // of files in it
+    std::string left_before;
+  };
+
   // `options` and `processes` outlive it.
-  RealWorker(const WorkerProcessOptions& options, ProcessTable& processes, std::string dir,
+  RealWorker(const WorkerProcessOptions& options, ProcessTable& processes, Place place,
              ChildProcess child, UniqueFd socket)
       : options_(options),
         processes_(processes),
-        dir_(std::move(dir)),
+        place_(std::move(place)),
         child_(std::move(child)),
         channel_(std::move(socket), kMaxWorkerMessageBytes) {}
 
@@ -121,14 +129,16 @@ class RealWorker final : public WorkerProcess {
     if (threads > options_.max_threads) {
       return StrCat(threads, " processes and threads; at most ", options_.max_threads);
     }
-    if (BytesBelow(dir_, options_.max_dir_bytes) <= options_.max_dir_bytes) return {};
-    return StrCat("more than ", options_.max_dir_bytes, " bytes of files");
+    if (BytesBelow(place_.dir, place_.max_bytes) <= place_.max_bytes) return {};
+    return StrCat("more than ", place_.max_bytes, " bytes of files");
   }
+
+  std::string LeftBefore() override { return place_.left_before; }
 
  private:
   const WorkerProcessOptions& options_;
   ProcessTable& processes_;
-  const std::string dir_;
+  const Place place_;
   ChildProcess child_;
   FrameChannel channel_;
 };
@@ -138,9 +148,8 @@ class RealStarter final : public WorkerStarter {
   explicit RealStarter(WorkerProcessOptions options) : options_(std::move(options)) {}
 
   absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(int slot) override {
-    std::string dir = StrCat(options_.scratch_dir, "/slot-", slot);
-    RETURN_IF_ERROR(RemoveTree(dir));
-    RETURN_IF_ERROR(MakeDirectories(dir));
+    Past& past = PastOf(slot);
+    ASSIGN_OR_RETURN(RealWorker::Place place, NextPlace(slot, &past));
     int ends[2];
     if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
       return FailedPrecondition("socketpair: ", std::generic_category().message(errno));
@@ -149,22 +158,69 @@ class RealStarter final : public WorkerStarter {
     UniqueFd theirs(ends[1]);
     ASSIGN_OR_RETURN(ChildProcess child,
                      ChildProcess::Spawn({.exec_path = options_.exec_path,
-                                          .argv = WorkerArgv(options_, dir, Words()),
-                                          .dir = dir,
+                                          .argv = WorkerArgv(options_, place.dir, Words()),
+                                          .dir = place.dir,
                                           .limits = {.memory_bytes = options_.memory_bytes},
                                           .orphan = Orphan::kDies,
                                           .pass_fd = theirs.get()}));
-    return std::make_unique<RealWorker>(options_, processes_, dir, std::move(child),
+    for (Left& left : past.left) left.told = left.dir != place.dir;
+    return std::make_unique<RealWorker>(options_, processes_, std::move(place), std::move(child),
                                         std::move(ours));
   }
 
  private:
+  struct Left {
+    std::string dir;
+    bool told = false;  // by LeftBefore
+  };
+  // Of one slot; only its thread looks at it.
+  struct Past {
+    int64_t starts = 0;
+    std::vector<Left> left;  // directories that may still be there, the newest last
+  };
+
+  Past& PastOf(int slot) {
+    MutexLock lock(&mutex_);
+    return pasts_[slot];
+  }
+
+  // A new directory, after those before it were removed as far as they can be.
+  absl::StatusOr<RealWorker::Place> NextPlace(int slot, Past* past) {
+    RealWorker::Place place;
+    place.max_bytes = options_.max_dir_bytes;
+    absl::Status removed;
+    std::vector<Left> stay;
+    std::vector<std::string> untold;
+    for (Left& left : past->left) {
+      absl::Status gone = RemoveTree(left.dir);
+      if (gone.ok()) continue;
+      place.max_bytes -= BytesBelow(left.dir, place.max_bytes);
+      if (!left.told) untold.emplace_back(Message(gone));
+      removed = std::move(gone);
+      stay.push_back(std::move(left));
+    }
+    past->left = std::move(stay);
+    place.left_before = StrJoin(untold, "; ");
+    if (place.max_bytes <= 0) {
+      return FailedPrecondition("what earlier workers of slot ", slot, " left takes all of its ",
+                                options_.max_dir_bytes, " bytes: ", Message(removed));
+    }
+    place.dir = StrCat(options_.scratch_dir, "/slot-", slot, ".", ++past->starts);
+    past->left.push_back({place.dir});
+    // Another starter may have used the name.
+    RETURN_IF_ERROR(RemoveTree(place.dir));
+    RETURN_IF_ERROR(MakeDirectories(place.dir));
+    return place;
+  }
+
   std::vector<std::string> Words() const {
     return {"serve", std::string(SandboxName(options_.sandbox)), options_.exec_path};
   }
 
   const WorkerProcessOptions options_;
   ProcessTable processes_;
+  Mutex mutex_;
+  std::map<int, Past> pasts_ ABSL_GUARDED_BY(mutex_);  // by slot
 };
 
 }  // namespace

@@ -25,6 +25,10 @@ class WorkerProcess {
   /// What it, with all that it started, uses beyond its bounds, in words; empty: nothing. For now
   /// and then: it takes some milliseconds.
   virtual std::string Excess() { return {}; }
+
+  /// What workers before it in its slot left that cannot be removed, and of which no earlier one
+  /// told, in words; empty: nothing.
+  virtual std::string LeftBefore() { return {}; }
 };
 
 /// Starts workers; an interface so that the pool's tests need no processes. Outlives its
@@ -39,15 +43,17 @@ class WorkerStarter {
 struct WorkerProcessOptions {
   std::string worker_path;  // bin/fusion-worker
   std::string exec_path;    // bin/fusion-exec
-  /// Each slot works in `<scratch_dir>/slot-<n>`, cleared whenever its worker starts and, by
-  /// itself, after each job.
+  /// Each worker works in a directory of its own, `<scratch_dir>/slot-<n>.<m>`, which it clears
+  /// after each job; the next one of its slot removes it. A new name: what cannot be removed must
+  /// not keep a slot from starting.
   std::string scratch_dir;
   /// Address space of a worker, which also runs the kernels it checks. 0: not limited.
   int64_t memory_bytes = int64_t{8} << 30;
   /// Threads of a worker and of everything it started; limits of the system count those of a whole
   /// user, or none of root's. Chosen: kernels under check have one per CPU.
   int64_t max_threads = 512;
-  /// Of all files in the directory of a slot; a job needs a few MB.
+  /// Of all files of a slot, those included that could not be removed: a slot starts no worker
+  /// while they take all of it. A job needs a few MB.
   int64_t max_dir_bytes = int64_t{256} << 20;
   /// Confines workers, or they do not start. kAuto: as far as it goes, without bubblewrap.
   Sandbox sandbox = Sandbox::kAuto;

@@ -129,6 +129,7 @@ MissExplanation ExplainMiss(std::string_view full_key, Store& store, const Cance
   while (asked.has_value() && static_cast<size_t>(out.compared) < kComparedPlans) {
     const PlanPage page = store.ListPlansOf(own_tenant, after, kPage);
     for (const PlanSummary& summary : page.plans) {
+      if (clock.Now() >= end || !cancel.Check().ok()) break;
       if (summary.plan_key == own) continue;
       const std::shared_ptr<const StoredPlan> plan = store.PeekPlan(summary.plan_key);
       if (plan == nullptr) continue;

@@ -646,7 +646,7 @@ void PlanBuilds::Publish(Bundle bundle, std::vector<std::string>* warnings,
   logger_.Warning("bundle_not_stored", {{"plan", bundle.plan ? bundle.plan->key.ToHex() : ""},
                                         {"kernels", bundle.kernels.size()},
                                         {"reason", Message(status)}});
-  warnings->push_back(StrCat("not stored: ", Message(status)));
+  warnings->push_back(StrCat(kNotStored, Message(status)));
 }
 
 std::vector<KernelStatus> PlanBuilds::Describe(const fusion::Plan& plan) {

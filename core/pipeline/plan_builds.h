@@ -49,6 +49,9 @@ struct Built {
 };
 using BuiltOr = absl::StatusOr<std::shared_ptr<const Built>>;
 
+/// A warning: the answer is as good, and a restart forgets it. The reason is behind it.
+inline constexpr std::string_view kNotStored = "not stored: ";
+
 struct PlanBuildsOptions {
   int threads = 16;          // that wait for workers: plans being compiled at the same time
   size_t queue_limit = 256;  // plans that may wait for a thread

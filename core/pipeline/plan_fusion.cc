@@ -163,7 +163,11 @@ absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& req
   // A search that is not over goes on when there is something to compile for.
   const bool searches = known && compile && GoesOn(reply->stored->plan.search);
   bool answered = known && (complete || !compile) && !searches;
-  if (answered && !NeedsPlanning(request.dumps)) return absl::OkStatus();
+  if (answered) {
+    const std::string unwritten = store_.WhyUnwritten(reply->stored->key);
+    if (!unwritten.empty()) reply->warnings.push_back(StrCat(kNotStored, unwritten));
+    if (!NeedsPlanning(request.dumps)) return absl::OkStatus();
+  }
 
   // What is known but for its kernels or its texts is made again as it was.
   Alone alone = known ? AloneOf(reply->stored->plan) : Alone();

@@ -9,8 +9,10 @@
 //     many as it makes while a gRPC server beside it does nothing but refuse the other three parts
 //
 // Servers are processes of their own; this one makes the load. JSON on stdout.
+#include <netinet/in.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -21,6 +23,7 @@
 
 #include "core/base/median_interval.h"
 #include "core/base/quantile.h"
+#include "core/base/unique_fd.h"
 #include "tests/models/onnx_builder.h"
 #include "tests/service/bare_server.h"
 #include "tests/service/fusion_caller.h"
@@ -68,19 +71,36 @@ std::unique_ptr<TestDaemon> StartDaemon(std::vector<std::string> args = {}) {
   return *std::move(daemon);
 }
 
+// Of the loopback interface; the system gives it to nobody else for a while.
+int FreePort() {
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  auto* generic = reinterpret_cast<sockaddr*>(&address);
+  if (bind(fd.get(), generic, size) != 0 || getsockname(fd.get(), generic, &size) != 0) return 0;
+  return ntohs(address.sin_port);
+}
+
 // Blocks of three ops, all alike: many nodes, few kernels.
-// Without `rows` they have a name.
-onnx::ModelProto Chain(int64_t nodes, std::optional<int64_t> rows) {
+// Without `rows` they have a name. `lean`: one weight, and nodes without names, so that the request
+// is small beside its answer.
+onnx::ModelProto Chain(int64_t nodes, std::optional<int64_t> rows, bool lean = false) {
   OnnxBuilder b("chain", /*seed=*/1, /*dynamic=*/!rows.has_value());
   const NamedDim first = rows.has_value() ? NamedDim{*rows} : NamedDim{8, "rows"};
   std::string x = b.Input("x", DType::kF32, {first, {64}});
+  const std::string shared = lean ? b.Weight("w", {64, 64}) : "";
   for (int64_t i = 0; i + 3 <= nodes; i += 3) {
-    auto scope = b.Enter(StrCat("block.", i / 3));
-    x = b.Op("Relu", {b.Op("MatMul", {x, b.Weight("weight", {64, 64})})});
+    auto scope = b.Enter(lean ? "b" : StrCat("block.", i / 3));
+    x = b.Op("Relu", {b.Op("MatMul", {x, lean ? shared : b.Weight("weight", {64, 64})})});
     x = b.Op("Softmax", {x});
   }
   b.Output(x, DType::kF32, {first, {64}});
   onnx::ModelProto model = std::move(b).Finish();
+  if (lean) {
+    for (onnx::NodeProto& node : *model.mutable_graph()->mutable_node()) node.clear_name();
+  }
   // As a client sends it.
   for (onnx::TensorProto& weight : *model.mutable_graph()->mutable_initializer()) {
     weight.clear_raw_data();
@@ -113,6 +133,8 @@ struct WarmOptions {
   std::string model = "layernorm";
   int64_t nodes = 0;
   int64_t most_rows = 0;
+  bool lean = false;
+  bool tcp = false;
   int outstanding = 8;
   int connections = 2;
   double seconds = 2;
@@ -123,13 +145,16 @@ struct WarmOptions {
 int Warm(const std::string& self, const WarmOptions& options) {
   ScratchDir dir;
   std::unique_ptr<TestDaemon> daemon;
-  if (options.address.empty())
-    daemon = StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond"))});
+  if (options.address.empty()) {
+    daemon = options.tcp ? StartDaemon()
+                         : StartDaemon({"--listen", StrCat("unix:", dir.path("fusiond"))});
+  }
   const std::string address = daemon == nullptr ? options.address : daemon->address();
   FusionCaller caller(address);
   const std::optional<int64_t> rows = options.most_rows > 0 ? std::nullopt : std::optional(8);
-  v1::PlanFusionRequest message = options.nodes > 0 ? RequestFor(Chain(options.nodes, rows))
-                                                    : RequestFor(SentModel(options.model));
+  v1::PlanFusionRequest message = options.nodes > 0
+                                      ? RequestFor(Chain(options.nodes, rows, options.lean))
+                                      : RequestFor(SentModel(options.model));
   if (options.most_rows > 0) {
     v1::DimRange& range = (*message.mutable_options()->mutable_dim_ranges())["rows"];
     range.set_min(1);
@@ -143,7 +168,8 @@ int Warm(const std::string& self, const WarmOptions& options) {
   }
   const std::string request = message.SerializeAsString();
   const size_t reply_bytes = response.ByteSizeLong();
-  const std::string echo_address = StrCat("unix:", dir.path("echo"));
+  const std::string echo_address =
+      options.tcp ? StrCat("127.0.0.1:", FreePort()) : StrCat("unix:", dir.path("echo"));
   EchoProcess echo(self, echo_address, reply_bytes);
   const grpc::ByteBuffer buffer = AsBuffer(request);
   LoadGenerator ours(address, kPlan, options.connections);
@@ -281,6 +307,8 @@ int main(int argc, char** argv) {
   CLI::App* warm_app = app.add_subcommand("warm", "beside an echo");
   warm_app->add_option("--model", warm.model, "generated model")->capture_default_str();
   warm_app->add_option("--nodes", warm.nodes, "a chain of so many nodes instead");
+  warm_app->add_flag("--lean", warm.lean, "of such a chain: a small request for its answer");
+  warm_app->add_flag("--tcp", warm.tcp, "over the loopback interface; default: a unix socket");
   warm_app->add_option("--most-rows", warm.most_rows,
                        "of such a chain, of which one plan is for all numbers of rows up to this");
   warm_app->add_option("--outstanding", warm.outstanding)->capture_default_str();

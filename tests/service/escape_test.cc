@@ -143,7 +143,7 @@ TEST_F(EscapeTest, KernelsDoNothingButCompute) {
     ExpectUntouched();
   }
   EXPECT_EQ(pool_->Stats().restarts, 0);
-  EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0"));
+  EXPECT_TRUE(std::filesystem::is_empty(DirOfSlot(0)));
   EXPECT_TRUE(Eventually([&] { return ChildrenOf(ChildrenOf(getpid())[0], true).empty(); }));
 }
 

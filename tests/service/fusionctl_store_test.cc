@@ -108,6 +108,33 @@ TEST_F(FusionctlStoreTest, PinsAreNamedByTheBeginningOfAKey) {
   EXPECT_EQ(Json::parse(unpinned.out)["changed"], 1);
 }
 
+// Whoever serves a store may allow it more than a default here.
+TEST_F(FusionctlStoreTest, AFusiondOfItsOwnPutsNothingOutUnlessItIsTold) {
+  for (int64_t rows : {3, 4, 5}) PlanOf(rows);
+  EXPECT_EQ(own_->Stop().exit_code, 0);
+  ModelParams params = SmallMlp();
+  params.rows = 6;
+  params.depth = 1;
+  const std::string model = Write("mlp", params);
+  auto plans_after = [&](std::vector<std::string> limit) {
+    limit.insert(limit.end(), {"--store", dir_.path("store"), "--json"});
+    std::vector<std::string> plan = {"plan", model};
+    plan.insert(plan.end(), limit.begin(), limit.end());
+    EXPECT_EQ(BareCtl(plan).code, 0);
+    const Json tier = Json::parse(
+        BareCtl({"store", "stats", "--store", dir_.path("store"), "--json"}).out)["tiers"][1];
+    EXPECT_EQ(tier["limit_bytes"], INT64_MAX);
+    return tier["plans"].get<int>();
+  };
+  EXPECT_EQ(plans_after({}), 4);
+  params.rows = 7;
+  Write("mlp", params);
+  EXPECT_LT(plans_after({"--store-limit", "64KiB"}), 5) << "where it is asked for others go";
+  ProgramResult alone = BareCtl({"plan", model, "--store-limit", "1GiB"});
+  EXPECT_EQ(alone.code, 2);
+  EXPECT_THAT(alone.err, HasSubstr("--store"));
+}
+
 TEST_F(FusionctlStoreTest, PinSaysWhichKernelsAreNotThere) {
   const std::string key = PlanOf(3);
   EXPECT_EQ(StoreJson({"pin", key})["missing_kernels"], 0);

@@ -15,9 +15,12 @@
 
 #include "client/fallback/resilient_model.h"
 #include "core/base/file.h"
+#include "core/base/hash.h"
 #include "core/base/unique_fd.h"
 #include "core/bundle/tolerance.h"
 #include "core/tensor/compare.h"
+#include "core/wire/scalars.h"
+#include "fusion/v1/fusion_service.pb.h"
 #include "tests/models/models.h"
 #include "tests/support/daemon.h"
 
@@ -52,50 +55,61 @@ std::vector<HostTensor> Evaluated(const GeneratedModel& model,
   return judge->Run(inputs).value();
 }
 
-// Accepts connections and says nothing, or a byte now and then that no gRPC server would say.
+// Accepts connections and says nothing, or trickles: what a gRPC server begins with, a byte now and
+// then, and nothing after it. Until it listens, at once or when told to, it refuses them.
 class SilentServer {
  public:
-  explicit SilentServer(bool trickles) {
+  explicit SilentServer(bool trickles, bool at_once = true) : trickles_(trickles) {
     fd_ = UniqueFd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in at{};
     at.sin_family = AF_INET;
     at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t length = sizeof(at);
-    const bool listens = bind(fd_.get(), reinterpret_cast<sockaddr*>(&at), length) == 0 &&
-                         listen(fd_.get(), 64) == 0 &&
-                         getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&at), &length) == 0;
-    FUSION_CHECK(listens, "a free port");
+    const bool bound = bind(fd_.get(), reinterpret_cast<sockaddr*>(&at), length) == 0 &&
+                       getsockname(fd_.get(), reinterpret_cast<sockaddr*>(&at), &length) == 0;
+    FUSION_CHECK(bound, "a free port");
     address_ = StrCat("127.0.0.1:", ntohs(at.sin_port));
-    thread_ = std::thread([this, trickles] { Work(trickles); });
+    if (at_once) Listen();
   }
   ~SilentServer() {
     stop_ = true;
     shutdown(fd_.get(), SHUT_RDWR);
-    thread_.join();
+    if (thread_.joinable()) thread_.join();
+  }
+  void Listen() {
+    FUSION_CHECK(listen(fd_.get(), 64) == 0, "a socket of its own");
+    thread_ = std::thread([this] { Work(); });
   }
   const std::string& address() const { return address_; }
+  // Connections that have heard all that it says.
+  int waiting() const { return waiting_; }
 
  private:
-  void Work(bool trickles) {
-    // The frame that a server begins with, one byte at a time.
-    const std::string frame("\0\0\0\4\0\0\0\0\0", 9);
-    std::vector<std::pair<UniqueFd, size_t>> accepted;
+  void Work() {
+    // Empty settings.
+    constexpr std::string_view kFrame("\0\0\0\4\0\0\0\0\0", 9);
+    std::vector<std::pair<UniqueFd, std::string_view>> accepted;  // with what each is yet to hear
     timeval brief{0, 20'000};
     setsockopt(fd_.get(), SOL_SOCKET, SO_RCVTIMEO, &brief, sizeof(brief));
     while (!stop_) {
       UniqueFd peer(accept(fd_.get(), nullptr, nullptr));
-      if (peer.valid()) accepted.emplace_back(std::move(peer), 0);
-      for (auto& [to, sent] : accepted) {
-        if (trickles && sent < frame.size()) {
-          send(to.get(), frame.data() + sent, 1, MSG_NOSIGNAL);
-          ++sent;
-        }
+      if (peer.valid()) {
+        accepted.emplace_back(std::move(peer), trickles_ ? kFrame : std::string_view());
+        waiting_ += trickles_ ? 0 : 1;
+      }
+      for (auto& [to, rest] : accepted) {
+        if (rest.empty()) continue;
+        send(to.get(), rest.data(), 1, MSG_NOSIGNAL);
+        rest.remove_prefix(1);
+        waiting_ += rest.empty() ? 1 : 0;
       }
     }
   }
+  const bool trickles_;
   UniqueFd fd_;
   std::string address_;
   std::atomic<bool> stop_{false};
+  std::atomic<int> waiting_{0};
   std::thread thread_;
 };
 
@@ -231,6 +245,51 @@ TEST_F(ResilienceTest, APreferredCacheAsksNobody) {
   ExpectRight(*model);
 }
 
+// Of another build, say: whole, and nothing that can be loaded here.
+TEST_F(ResilienceTest, APreferredPlanThatCannotBeLoadedIsAskedFor) {
+  StartDaemon();
+  ASSERT_NE(Load(ClientOf({daemon_->address()}, Quick(Cache()))), nullptr);
+  const std::string junk = "not a shared object";
+  const std::string sha256(BytesOf(Sha256(junk)));
+  bool changed = false;
+  for (const auto& file : std::filesystem::directory_iterator(dir_.path("cache"))) {
+    if (!file.path().filename().string().starts_with("plan-")) continue;
+    const std::string bytes = ReadFile(file.path(), 1 << 24).value();
+    // Magic and digest, then the answer.
+    v1::PlanFusionResponse answer;
+    size_t head = 32;
+    while (head < 64 && Sha256(std::string_view(bytes).substr(head)) !=
+                            DigestFromWire(bytes.substr(head - 32, 32)).value()) {
+      ++head;
+    }
+    ASSERT_TRUE(answer.ParseFromString(bytes.substr(head)));
+    for (v1::KernelStatus& kernel : *answer.mutable_kernels()) {
+      kernel.set_content_sha256(sha256);
+      WriteFile(dir_.path(StrCat("cache/kernel-", DigestFromWire(kernel.key()).value().ToHex(), "-",
+                                 Sha256(junk).ToHex())),
+                junk)
+          .IgnoreError();
+    }
+    const std::string out = answer.SerializeAsString();
+    ASSERT_TRUE(
+        WriteFile(file.path(), StrCat(bytes.substr(0, head - 32), BytesOf(Sha256(out)), out)).ok());
+    changed = true;
+  }
+  ASSERT_TRUE(changed);
+  for (const auto& file : std::filesystem::directory_iterator(dir_.path("cache"))) {
+    std::filesystem::permissions(
+        file.path(), std::filesystem::perms::owner_read | std::filesystem::perms::owner_write);
+  }
+  ResilientOptions options = Quick(Cache());
+  options.policy = CachePolicy::kPreferCache;
+  auto client = ClientOf({daemon_->address()}, options);
+  std::unique_ptr<ResilientModel> model = Load(client, {.upgrade = false});
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(client->stats().from_cache, 1) << "it was found";
+  EXPECT_EQ(model->mode(), RunMode::kFusedFromService) << model->reason();
+  ExpectRight(*model);
+}
+
 TEST_F(ResilienceTest, WithoutServiceAndCacheItRunsOpByOp) {
   auto client = ClientOf({"unix:/nobody/is/here"}, Quick());
   std::unique_ptr<ResilientModel> model = Load(client, {.upgrade = false});
@@ -313,10 +372,11 @@ void AwaitStopped(pid_t pid) {
   while (!stopped()) std::this_thread::sleep_for(milliseconds(1));
 }
 
-// How long a load takes that has nothing to wait for but its deadline. Bounds are generous: what is
-// wrong here waits for minutes.
-constexpr Nanoseconds kDeadline = milliseconds(700);
-constexpr Nanoseconds kAtMost = 2 * kDeadline + seconds(1);
+// How long a load takes that has nothing to wait for but its deadline. Less than twice that: a
+// deadline that each address or each stage has for itself would show. What is above it is for
+// importing the model on a machine under load.
+constexpr Nanoseconds kDeadline = seconds(3);
+constexpr Nanoseconds kAtMost = kDeadline + seconds(2);
 
 TEST_F(ResilienceTest, NoServerHoldsALoadUpBeyondItsDeadline) {
   SilentServer silent(/*trickles=*/false);
@@ -330,7 +390,7 @@ TEST_F(ResilienceTest, NoServerHoldsALoadUpBeyondItsDeadline) {
       {daemon_->address()},
       {"127.0.0.1:1"},  // refuses
       {silent.address(), trickling.address(), daemon_->address()}};
-  for (const std::vector<std::string>& addresses : cases) {
+  auto load = [this](const std::vector<std::string>& addresses) {
     ResilientOptions options = Quick();
     options.retry.attempts = 1000;
     options.connect_timeout = seconds(60);
@@ -342,7 +402,12 @@ TEST_F(ResilienceTest, NoServerHoldsALoadUpBeyondItsDeadline) {
     ASSERT_NE(model, nullptr);
     EXPECT_EQ(model->mode(), RunMode::kOpByOp);
     EXPECT_THAT(model->reason(), HasSubstr("127.0.0.1:"));
+  };
+  std::vector<std::thread> loads;  // together: all that they do is wait
+  for (const std::vector<std::string>& addresses : cases) {
+    loads.emplace_back(load, std::cref(addresses));
   }
+  for (std::thread& thread : loads) thread.join();
   daemon_->Send(SIGCONT);
 }
 
@@ -398,20 +463,27 @@ TEST_F(ResilienceTest, ACacheThatIsSlowToWriteHoldsNoLoadUp) {
 }
 
 TEST_F(ResilienceTest, AModelThatEndsDoesNotWaitForATryUnderWay) {
-  SilentServer silent(/*trickles=*/false);
-  ResilientOptions options = Quick();
-  options.breaker.failures = 0;
-  auto client = ClientOf({silent.address()}, options);
-  ResilientModelOptions model_options;
-  model_options.load_deadline = milliseconds(200);
-  model_options.upgrade_every = milliseconds(1);
-  std::unique_ptr<ResilientModel> model = Load(client, model_options);
-  ASSERT_NE(model, nullptr);
-  const int64_t asked = client->stats().asked;
-  while (client->stats().asked == asked) std::this_thread::sleep_for(milliseconds(1));
-  const Nanoseconds begin = Clock::Real().Now();
-  model.reset();
-  EXPECT_LT(Clock::Real().Now() - begin, seconds(10));
+  // Its load is refused at once. The try then has a minute, and waits for a connection or, where
+  // the server trickles, for the answer to a call.
+  for (bool trickles : {false, true}) {
+    SilentServer silent(trickles, /*at_once=*/false);
+    ResilientOptions options = Quick();
+    options.retry.attempts = 1;
+    options.breaker.failures = 0;
+    options.connect_timeout = seconds(60);
+    auto client = ClientOf({silent.address()}, options);
+    ResilientModelOptions model_options;
+    model_options.load_deadline = seconds(60);
+    model_options.upgrade_every = milliseconds(1);
+    std::unique_ptr<ResilientModel> model = Load(client, model_options);
+    ASSERT_NE(model, nullptr);
+    silent.Listen();
+    while (silent.waiting() == 0) std::this_thread::sleep_for(milliseconds(1));
+    const Nanoseconds begin = Clock::Real().Now();
+    model.reset();
+    // gRPC itself gives a connection up after 20 s.
+    EXPECT_LT(Clock::Real().Now() - begin, seconds(10)) << trickles;
+  }
 }
 
 TEST_F(ResilienceTest, AnotherAddressAnswers) {
@@ -475,6 +547,43 @@ TEST_F(ResilienceTest, AServiceThatComesBackMakesTheModelFused) {
   EXPECT_EQ(wrong, 0);
   EXPECT_EQ(model->mode(), RunMode::kFusedFromService);
   EXPECT_EQ(model->reason(), "");
+  EXPECT_EQ(client->stats().upgrades, 1);
+  ExpectRight(*model);
+}
+
+// Compiles nothing but the server's probes while there is a file "broken" beside it.
+constexpr std::string_view kFailingCompiler = R"(#!/bin/sh
+case "$1" in --version|-print-prog-name=*) exec /usr/bin/g++ "$@";; esac
+if [ -e "$(dirname "$0")/broken" ] && ! grep -q fusion_probe kernel.cc; then
+  echo "kernel.cc:1: error: not today"
+  exit 1
+fi
+exec /usr/bin/g++ "$@"
+)";
+
+TEST_F(ResilienceTest, AFailureOfTheServiceThatPassesMakesTheModelFused) {
+  const std::string compiler = dir_.Write("own-g++", std::string(kFailingCompiler));
+  ASSERT_EQ(chmod(compiler.c_str(), 0700), 0);
+  // A sandbox would hide the file beside it.
+  StartDaemon({"--allow-compiler", compiler, "--sandbox", "none", "--failure-ttl-seconds", "0.5"});
+  const std::string broken = dir_.Write("broken", "");
+  auto client = ClientOf({daemon_->address()}, Quick());
+  ResilientModelOptions options;
+  options.upgrade_every = milliseconds(20);
+  std::unique_ptr<ResilientModel> model = Load(client, options);
+  ASSERT_NE(model, nullptr);
+  EXPECT_EQ(model->mode(), RunMode::kOpByOp);
+  EXPECT_THAT(model->reason(), HasSubstr("not today"));
+  // The load, and more than one try.
+  for (int i = 0; i < 3000 && client->stats().asked < 4; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  ASSERT_GE(client->stats().asked, 4) << model->reason();
+  std::filesystem::remove(broken);
+  for (int i = 0; i < 6000 && model->mode() == RunMode::kOpByOp; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_EQ(model->mode(), RunMode::kFusedFromService) << model->reason();
   EXPECT_EQ(client->stats().upgrades, 1);
   ExpectRight(*model);
 }

@@ -233,15 +233,30 @@ class StoreFaultsTest : public ServerTest {
     killer.join();
   }
 
-  // Plans one more graph, which cannot be stored: the answer is as good.
-  void ExpectAnsweredAndNotStored() {
-    const v1::PlanFusionResponse unstored = caller_->Plan(GraphNumber(next_.fetch_add(1)));
+  // Plans one more graph, which cannot be stored: the answer is as good. Its number.
+  int ExpectAnsweredAndNotStored() {
+    const int n = next_.fetch_add(1);
+    const v1::PlanFusionResponse unstored = caller_->Plan(GraphNumber(n));
     EXPECT_THAT(unstored.warnings(), testing::Contains(HasSubstr("not stored")));
     for (v1::KernelState state : StatesOf(unstored)) EXPECT_EQ(state, v1::KERNEL_STATE_READY);
     nlohmann::json disk = Status()["stores"][1];
     EXPECT_EQ(disk["writable"], false);
     EXPECT_NE(disk["not_writable"], "");
     EXPECT_EQ(Metric("fusion_store_writable{tier=\"disk\"}"), 0);
+    return n;
+  }
+
+  // What could not be stored then, and nobody plans anew: answers say so until it is there.
+  void ExpectStoredLate(int n) {
+    v1::PlanFusionResponse stored;
+    ASSERT_TRUE(Eventually([&] {
+      stored = caller_->Plan(GraphNumber(n));
+      return IsStored(stored);
+    })) << stored.ShortDebugString().substr(0, 300);
+    EXPECT_EQ(stored.cache(), v1::CACHE_OUTCOME_HIT_MEMORY);
+    EXPECT_EQ(Metric("fusion_store_unwritten_plans{tier=\"disk\"}"), 0);
+    MutexLock lock(&mutex_);
+    promises_[n] = PromiseOf(stored);
   }
 
   // It says by itself that it writes again, and then does.
@@ -449,9 +464,19 @@ TEST_F(StoreFaultsTest, AStartOnAFullDiskServesWhatIsThereAndStoresAgainByItself
       ASSERT_NE(caller_, nullptr) << what;
       EXPECT_THAT(daemon_->output(), HasSubstr("store_not_writable")) << what;
       ExpectPromisesKept(what);
-      ExpectAnsweredAndNotStored();
+      const int n = ExpectAnsweredAndNotStored();
+      // In other bytes it is the same plan.
+      v1::PlanFusionRequest other = GraphNumber(n);
+      other.set_explain_miss(true);
+      for (const v1::PlanFusionRequest& request : {GraphNumber(n), other}) {
+        const v1::PlanFusionResponse again = caller_->Plan(request);
+        EXPECT_EQ(again.cache(), v1::CACHE_OUTCOME_HIT_MEMORY);
+        EXPECT_FALSE(IsStored(again)) << "it says so each time";
+      }
+      EXPECT_EQ(Metric("fusion_store_unwritten_plans{tier=\"disk\"}"), 1);
       std::filesystem::remove(full);
       ExpectStoredAgain();
+      ExpectStoredLate(n);
       ASSERT_EQ(daemon_->Stop().exit_code, 0);
     }
     StartWithStore();
@@ -459,7 +484,7 @@ TEST_F(StoreFaultsTest, AStartOnAFullDiskServesWhatIsThereAndStoresAgainByItself
     ExpectNothingTorn(what);
     ASSERT_EQ(daemon_->Stop().exit_code, 0);
   }
-  EXPECT_EQ(Promises().size(), 2u);
+  EXPECT_EQ(Promises().size(), 4u);
 }
 
 TEST_F(StoreFaultsTest, FlippedBitsGiveRightKernelsOrNewOnes) {

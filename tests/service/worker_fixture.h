@@ -107,6 +107,18 @@ class WorkerTest : public testing::Test {
         CancelToken(Clock::Real(), Clock::Real().Now() + std::chrono::seconds(60)));
   }
 
+  // Where the newest worker of a slot works.
+  std::string DirOfSlot(int slot) const {
+    const std::string prefix = StrCat("slot-", slot, ".");
+    int newest = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(scratch_)) {
+      const std::string name = entry.path().filename().string();
+      if (!name.starts_with(prefix)) continue;
+      newest = std::max(newest, std::atoi(name.c_str() + prefix.size()));
+    }
+    return StrCat(scratch_, "/", prefix, newest);
+  }
+
   std::string MessageOf(const CompileJob& job) { return std::string(Message(Run(job).status())); }
 
   TempDir dir_;

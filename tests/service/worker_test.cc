@@ -1,6 +1,9 @@
 // The real bin/fusion-worker behind the real pool, and everything that can go wrong in it.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/fs.h>
+#include <sys/ioctl.h>
 
 #include "core/device/host_isa.h"
 #include "tests/service/worker_fixture.h"
@@ -15,6 +18,15 @@ using testing::HasSubstr;
 constexpr const char* kSegfault = kAddressSanitized  ? "exited with 1"
                                   : kThreadSanitized ? "exited with 66"
                                                      : "killed by signal 11 (Segmentation fault)";
+
+// Then not even root deletes it. False where the file system or this user may not.
+bool SetImmutable(const std::string& path, bool immutable) {
+  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  int flags = 0;
+  if (ioctl(fd.get(), FS_IOC_GETFLAGS, &flags) != 0) return false;
+  flags = immutable ? flags | FS_IMMUTABLE_FL : flags & ~FS_IMMUTABLE_FL;
+  return ioctl(fd.get(), FS_IOC_SETFLAGS, &flags) == 0;
+}
 
 TEST_F(WorkerTest, AGoodJobGivesAKernelAndLeavesNothingBehind) {
   Start();
@@ -32,7 +44,7 @@ TEST_F(WorkerTest, AGoodJobGivesAKernelAndLeavesNothingBehind) {
   EXPECT_THAT(kernel.compiler, testing::StartsWith("moody-g++ -std=c++17 -O2"));
   EXPECT_EQ(kernel.compiler.find(dir_.path()), std::string::npos);
   EXPECT_EQ(kernel.binary.find(dir_.path()), std::string::npos);
-  EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0"));
+  EXPECT_TRUE(std::filesystem::is_empty(DirOfSlot(0)));
   EXPECT_EQ(pool_->Stats().isa, HostIsaName());
   EXPECT_EQ(pool_->Stats().restarts, 0);
 }
@@ -198,7 +210,7 @@ TEST_F(WorkerTest, AJobWhoseWorkerIsKilledIsTriedOnceMoreAndItsCompilerDies) {
   EXPECT_EQ(WorkersLostTo(status), 0) << "that is no reason to keep the kernel away for ever";
   EXPECT_TRUE(Run(GoodJob()).ok());
   EXPECT_EQ(pool_->Stats().restarts, 2);
-  EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0")) << "cleared for the new worker";
+  EXPECT_TRUE(std::filesystem::is_empty(DirOfSlot(0))) << "a new one";
 }
 
 TEST_F(WorkerTest, ACompilerThatStartsProcessesWithoutEndFailsItsJobOnly) {
@@ -225,15 +237,64 @@ TEST_F(WorkerTest, ACompilerThatFillsItsDirectoryFailsItsJobOnly) {
                         "../$i; sleep 0.01; done")),
       HasSubstr("killed in stage 'compile': more than 8388608 bytes of files"));
   EXPECT_TRUE(Run(GoodJob()).ok());
-  EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0"));
+  EXPECT_TRUE(std::filesystem::is_empty(DirOfSlot(0)));
 }
 
 TEST_F(WorkerTest, WhatACompilerLeavesBesideItsJobIsGoneBeforeTheNext) {
   Start();
   EXPECT_THAT(MessageOf(GoodJob("// MARK_RUN mkdir ../left && echo x > ../left/file")),
               HasSubstr("exited with 7"));
-  EXPECT_TRUE(std::filesystem::is_empty(scratch_ + "/slot-0"));
+  EXPECT_TRUE(std::filesystem::is_empty(DirOfSlot(0)));
   EXPECT_EQ(pool_->Stats().restarts, 0);
+}
+
+// By directories of mode 0300, which their owner may not read, and by depth, which counts for root.
+TEST_F(WorkerTest, WhatACompilerHidesCostsItsJobOnly) {
+  Start();
+  const std::string hide = "umask 0477; d=..; for i in $(seq 20); do d=$d/d; mkdir $d; done; ";
+  EXPECT_THAT(MessageOf(GoodJob("// MARK_RUN " + hide + "touch $d/f; sleep 100")),
+              HasSubstr("killed in stage 'compile': more than"));
+  EXPECT_TRUE(Run(GoodJob()).ok());
+  EXPECT_EQ(pool_->Stats().restarts, 1);
+  // What a worker may not clear away is not the next job's doing.
+  EXPECT_THAT(MessageOf(GoodJob("// MARK_RUN " + hide)),
+              testing::AnyOf(HasSubstr("exited with"), HasSubstr("killed in stage")));
+  const absl::Status next = Run(GoodJob("// MARK_RUN sleep 1")).status();
+  EXPECT_THAT(std::string(Message(next)), HasSubstr("exited with 7"));
+  EXPECT_TRUE(Run(GoodJob()).ok());
+}
+
+TEST_F(WorkerTest, ADirectoryThatCannotBeRemovedDoesNotKeepItsSlotFromTheNextWorker) {
+  process_.max_dir_bytes = 4 << 20;
+  Start();
+  ASSERT_TRUE(Run(GoodJob()).ok());
+  const std::string dir = DirOfSlot(0);
+  const std::string file = dir + "/file";
+  ASSERT_TRUE(WriteFile(file, std::string(100000, 'x')).ok());
+  if (!SetImmutable(file, true)) GTEST_SKIP() << "no file can be made immutable here";
+  auto replace = [&] {
+    const std::vector<pid_t> workers = ChildrenOf(getpid());
+    return workers.size() == 1 && kill(workers[0], SIGKILL) == 0;
+  };
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(replace());
+    CompileResult result = Run(GoodJob());
+    EXPECT_TRUE(result.ok()) << result.status();
+  }
+  EXPECT_TRUE(std::filesystem::exists(file));
+  const std::vector<std::string> told = logger_.LinesWith("worker_directory_left");
+  ASSERT_EQ(told.size(), 1u);
+  EXPECT_THAT(told[0], HasSubstr(dir));
+  EXPECT_TRUE(logger_.LinesWith("worker_not_started").empty());
+  // It counts as the slot's.
+  const std::string half = "head -c 2050000 /usr/bin/perl; ";
+  EXPECT_THAT(MessageOf(GoodJob(StrCat("// MARK_RUN (", half, half, ") > ../more; sleep 100"))),
+              HasSubstr("killed in stage 'compile': more than 40"));
+  ASSERT_TRUE(SetImmutable(file, false));
+  ASSERT_TRUE(Run(GoodJob()).ok());
+  ASSERT_TRUE(replace());
+  ASSERT_TRUE(Run(GoodJob()).ok());
+  EXPECT_FALSE(std::filesystem::exists(dir)) << "tried again";
 }
 
 TEST_F(WorkerTest, ACancelledJobLetsGoOfItsWorkerAtOnce) {
@@ -283,9 +344,7 @@ TEST_F(WorkerTest, TwoHundredJobsOnTwoWorkers) {
   WorkerPoolStats stats = pool_->Stats();
   EXPECT_EQ(stats.done, 190);
   EXPECT_EQ(stats.restarts, 0);
-  for (const char* slot : {"/slot-0", "/slot-1"}) {
-    EXPECT_TRUE(std::filesystem::is_empty(scratch_ + slot));
-  }
+  for (const int slot : {0, 1}) EXPECT_TRUE(std::filesystem::is_empty(DirOfSlot(slot)));
 }
 
 TEST_F(WorkerTest, StoppingWhileBusyEndsEverything) {

@@ -27,6 +27,8 @@ using FakeDecision = std::function<FakeAct(const CompileJob&)>;
 /// What tests may know of the talk between a pool and its fake workers. Thread-safe.
 struct FakeTalk {
   std::atomic<bool> broken{false};  // no worker can be started
+  // Set before the pool starts, on a slot's thread; not OK: its worker cannot be started.
+  std::function<absl::Status(int slot)> on_start;
   std::atomic<int> looks{0};    // how often the pool turned to a worker: once per message or wait
   std::atomic<int> hanging{0};  // jobs that a worker has begun and will not end
   std::function<void(const WorkerJob&)> on_job;  // set before the pool starts; on a worker's thread
@@ -115,8 +117,9 @@ class FakeStarter final : public WorkerStarter {
   explicit FakeStarter(FakeDecision decide, FakeTalk* talk = nullptr)
       : decide_(std::move(decide)), talk_(talk) {}
 
-  absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(int /*slot*/) override {
+  absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(int slot) override {
     if (talk_ != nullptr && talk_->broken) return FailedPrecondition("no such program");
+    if (talk_ != nullptr && talk_->on_start) RETURN_IF_ERROR(talk_->on_start(slot));
     return std::make_unique<FakeWorker>(decide_, talk_);
   }
 

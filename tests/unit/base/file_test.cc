@@ -1,7 +1,12 @@
 #include "core/base/file.h"
 
 #include <gtest/gtest.h>
+#include <sys/fsuid.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 
 namespace fusion {
@@ -43,6 +48,60 @@ TEST(File, TempDirsDisappearWithTheirContent) {
   }
   EXPECT_FALSE(std::filesystem::exists(path));
   EXPECT_FALSE(TempDir::Create(path, "nowhere-").ok());
+}
+
+// Does what it does to files as nobody, if this is root, whom no rights bind.
+class NotAsRoot {
+ public:
+  NotAsRoot() { setfsuid(geteuid() == 0 ? 65534 : geteuid()); }
+  ~NotAsRoot() { setfsuid(geteuid()); }
+  NotAsRoot(const NotAsRoot&) = delete;
+  NotAsRoot& operator=(const NotAsRoot&) = delete;
+};
+
+TEST(File, ATreeGoesWhateverTheRightsOfItsDirectories) {
+  const NotAsRoot nobody;
+  const TempDir dir = TempDir::Create("/tmp", "file-test-").value();
+  const std::string kept = dir.path() + "/kept";
+  const std::string tree = dir.path() + "/tree";
+  ASSERT_TRUE(MakeDirectories(kept).ok());
+  ASSERT_TRUE(WriteFile(kept + "/file", "x").ok());
+  ASSERT_EQ(chmod(kept.c_str(), 0500), 0);
+  const std::pair<const char*, mode_t> inner_first[] = {
+      {"/a/a", 0300}, {"/a", 0300}, {"/b/b", 0500}, {"/b", 0500}, {"/c", 0}, {"", 0100}};
+  for (const auto& [name, mode] : inner_first) {
+    ASSERT_TRUE(MakeDirectories(tree + name).ok());
+    ASSERT_TRUE(WriteFile(StrCat(tree, name, "/file"), "x").ok());
+    std::filesystem::create_directory_symlink(kept, StrCat(tree, name, "/link"));
+  }
+  for (const auto& [name, mode] : inner_first) ASSERT_EQ(chmod((tree + name).c_str(), mode), 0);
+  const absl::Status removed = RemoveTree(tree);
+  EXPECT_TRUE(removed.ok()) << removed;
+  EXPECT_FALSE(std::filesystem::exists(tree));
+  struct stat facts {};
+  ASSERT_EQ(stat(kept.c_str(), &facts), 0);
+  EXPECT_EQ(facts.st_mode & 0777, 0500u) << "links are not followed";
+  EXPECT_EQ(ReadFile(kept + "/file", 1).value(), "x");
+}
+
+TEST(File, ATreeGoesHoweverDeepItIs) {
+  TempDir dir = TempDir::Create(testing::TempDir(), "file-test-").value();
+  const std::string path = dir.path() + "/tree";
+  std::string deep = path;
+  for (int i = 0; i < 1000; ++i) deep += "/d";
+  ASSERT_TRUE(MakeDirectories(deep).ok());
+  // Names that those of the deep get on their way.
+  ASSERT_TRUE(MakeDirectories(path + "/lifted-1/lifted-2").ok());
+  ASSERT_TRUE(WriteFile(path + "/lifted-1/lifted-2/file", "x").ok());
+  ASSERT_TRUE(WriteFile(path + "/lifted-2", "x").ok());
+  struct rlimit before {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const struct rlimit few = {std::min<rlim_t>(before.rlim_cur, 100), before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const absl::Status removed = RemoveTree(path);
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(removed.ok()) << removed;
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "core/cache/metered_store.h"
@@ -278,9 +279,19 @@ class FullStore final : public Store {
   int64_t CachedBytes() const override { return 0; }
 
   std::function<void()> on_put;
-  bool full = true;
+  std::atomic<bool> full = true;
   std::vector<Bundle> taken;
 };
+
+constexpr LateWriter::Pauses kSoon = {std::chrono::milliseconds(1), std::chrono::milliseconds(4)};
+
+// Waits until nothing more is to be written.
+bool AllWritten(const TieredStore& store, const Digest& plan) {
+  for (int i = 0; i < 10'000 && !store.WhyUnwritten(plan).empty(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return store.WhyUnwritten(plan).empty();
+}
 
 TEST(TieredStore, TheFrontRemembersWhatTheDiskCouldNot) {
   TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()),
@@ -288,6 +299,57 @@ TEST(TieredStore, TheFrontRemembersWhatTheDiskCouldNot) {
   Bundle bundle = SampleBundle(1);
   EXPECT_EQ(store.PutBundle(bundle).code(), absl::StatusCode::kResourceExhausted);
   EXPECT_TRUE(store.GetPlan({bundle.plan->key, bundle.plan->full_key}));
+}
+
+TEST(TieredStore, WhatTheDiskCouldNotTakeIsWrittenOnceItCan) {
+  auto back = std::make_unique<FullStore>();
+  FullStore* disk = back.get();
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(back),
+                    kSoon);
+  Bundle bundle = SampleBundle(1);
+  bundle.tenant = "acme";
+  EXPECT_FALSE(store.PutBundle(bundle).ok());
+  EXPECT_EQ(store.WhyUnwritten(bundle.plan->key), "full");
+  EXPECT_EQ(store.WhyUnwritten(Sha256("another")), "");
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));  // tries that fail
+  EXPECT_EQ(store.WhyUnwritten(bundle.plan->key), "full");
+  disk->full = false;
+  ASSERT_TRUE(AllWritten(store, bundle.plan->key));
+  ASSERT_EQ(disk->taken.size(), 1u);
+  EXPECT_EQ(disk->taken[0].plan, bundle.plan);
+  EXPECT_EQ(disk->taken[0].kernels, bundle.kernels);
+  EXPECT_EQ(disk->taken[0].tenant, "acme");
+}
+
+TEST(TieredStore, WhatMemoryHasForgottenMeanwhileIsNotWrittenInPart) {
+  auto front = std::make_unique<MemoryStore>(1 << 20, Logger::Silent());
+  auto back = std::make_unique<FullStore>();
+  MemoryStore* memory = front.get();
+  FullStore* disk = back.get();
+  TieredStore store(std::move(front), std::move(back), kSoon);
+  const Bundle of_kernel = SampleBundle(1);
+  const Bundle of_plan = SampleBundle(2);
+  for (const Bundle& bundle : {of_kernel, of_plan}) EXPECT_FALSE(store.PutBundle(bundle).ok());
+  ASSERT_TRUE(memory->Forget({.kernels = {of_kernel.kernels[0]->key}}).ok());
+  ASSERT_TRUE(memory->Forget({.plans = {of_plan.plan->key}}).ok());
+  disk->full = false;
+  for (const Bundle& bundle : {of_kernel, of_plan}) {
+    EXPECT_TRUE(AllWritten(store, bundle.plan->key));
+  }
+  EXPECT_TRUE(disk->taken.empty());
+}
+
+TEST(TieredStore, WhatIsForgottenIsNotWrittenLater) {
+  auto back = std::make_unique<FullStore>();
+  FullStore* disk = back.get();
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(back),
+                    kSoon);
+  const Bundle bundle = SampleBundle(1);
+  EXPECT_FALSE(store.PutBundle(bundle).ok());
+  ASSERT_TRUE(store.Forget({.all = true}).ok());
+  disk->full = false;
+  EXPECT_TRUE(AllWritten(store, bundle.plan->key));
+  EXPECT_TRUE(disk->taken.empty());
 }
 
 // A bundle whose plan also has a kernel of `first`, which its maker found in memory.

@@ -327,6 +327,29 @@ TEST_F(RocksUpkeepTest, PinsAreBoundedAndAllOrNothing) {
   EXPECT_TRUE(store->PutBundle(MakeBundle(10, 1000)).ok());
 }
 
+TEST_F(RocksUpkeepTest, APlanThatCannotBePinnedForDamageIsDroppedAndCounted) {
+  const Bundle sound = MakeBundle(1);
+  const Bundle damaged = MakeBundle(2);
+  {
+    auto store = Open();
+    for (const Bundle& bundle : {sound, damaged}) ASSERT_TRUE(store->PutBundle(bundle).ok());
+  }
+  WithRawDatabase(options_.dir, [&](rocksdb::DB* db, auto& families) {
+    const std::string_view bytes = BytesOf(damaged.plan->key);
+    const rocksdb::Slice key(bytes.data(), bytes.size());
+    ASSERT_TRUE(db->Put({}, families.at("plans"), key, "nothing like a plan").ok());
+  });
+  auto store = Open();
+  const absl::Status refused =
+      store->SetPinned({sound.plan->key, damaged.plan->key}, true).status();
+  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
+  EXPECT_THAT(std::string(Message(refused)), HasSubstr(damaged.plan->key.ToHex()));
+  EXPECT_EQ(store->Stats()[0].dropped, 1);
+  EXPECT_EQ(store->Stats()[0].pinned_plans, 0);
+  EXPECT_FALSE(store->HasPlan(damaged.plan->key));
+  EXPECT_TRUE(store->SetPinned({sound.plan->key}, true).ok());
+}
+
 TEST_F(RocksUpkeepTest, TenantsAreChargedForWhatTheyBroughtFirst) {
   Bundle first = MakeBundle(1);
   first.tenant = "shop";

@@ -34,7 +34,8 @@ struct Answer {
   std::string bytes;
   std::vector<FetchedKernel> kernels;
 };
-Answer MakeAnswer(const std::string& salt, const SigningKey* key = nullptr) {
+Answer MakeAnswer(const std::string& salt, const SigningKey* key = nullptr,
+                  size_t kernel_bytes = 1000) {
   const Plan plan = SamplePlan();
   v1::PlanFusionResponse wire;
   EncodePlan(plan, wire.mutable_plan());
@@ -50,7 +51,7 @@ Answer MakeAnswer(const std::string& salt, const SigningKey* key = nullptr) {
   for (size_t i = 0; i < plan.kernels.size(); ++i) {
     FetchedKernel kernel;
     kernel.key = plan.kernels[i].key;
-    kernel.binary = StrCat("object ", i, " ", salt, std::string(1000, 'x'));
+    kernel.binary = StrCat("object ", i, " ", salt, std::string(kernel_bytes, 'x'));
     kernel.content = Sha256(kernel.binary);
     EncodeKernelStatus({.key = kernel.key, .state = KernelState::kReady, .content = kernel.content},
                        wire.add_kernels());
@@ -249,6 +250,23 @@ TEST_F(BundleCacheTest, WhatWasUsedLongestAgoGoesFirst) {
   close(fd);
   Store(*cache, "h");
   EXPECT_LE(Bytes(), options_.max_bytes);
+}
+
+// Of two models that do not fit both, the kernels go in turn and the plans, which are short, stay.
+TEST_F(BundleCacheTest, KernelsThatComeBackToTheirPlanEvictOthers) {
+  constexpr size_t kKernelBytes = 100'000;  // two a model
+  options_.max_bytes = 3 * kKernelBytes;
+  std::shared_ptr<BundleCache> cache = Open();
+  for (int round = 0; round < 3; ++round) {
+    for (const char* name : {"a", "b"}) {
+      const Answer answer = MakeAnswer(name, nullptr, kKernelBytes);
+      cache->Store(Sha256(name), answer.bytes, answer.kernels);
+      EXPECT_LE(Bytes(), options_.max_bytes) << name << " in round " << round;
+      EXPECT_TRUE(cache->Find(Sha256(name)).has_value());
+      clock_.Advance(seconds(1));
+    }
+    EXPECT_EQ(Files("plan-").size(), 2u);
+  }
 }
 
 TEST_F(BundleCacheTest, AnswersThatDifferInTimesAloneAreWrittenOnce) {

@@ -1,5 +1,6 @@
 #include "core/compile/command.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <thread>
 
 #include "core/base/file.h"
+#include "core/base/unique_fd.h"
 
 namespace fusion {
 namespace {
@@ -60,6 +62,9 @@ TEST_F(CommandTest, OutputAndExitCodeComeBack) {
 
 TEST_F(CommandTest, ItRunsInItsDirectoryWithABareEnvironmentAndNoDescriptors) {
   setenv("FUSION_SECRET", "do not inherit", 1);
+  // One that every child would have.
+  const UniqueFd inheritable(open("/dev/null", O_RDONLY));  // NOLINT(android-cloexec-open)
+  ASSERT_TRUE(inheritable.valid());
   CommandResult result = Shell("pwd; env; ls /proc/self/fd | wc -l");
   EXPECT_THAT(result.output, HasSubstr("/command-"));
   EXPECT_THAT(result.output, HasSubstr("LC_ALL=C"));

@@ -63,6 +63,14 @@ class WorkerPoolTest : public testing::Test {
     return false;
   }
 
+  // Lets time pass until `condition`: a slot whose worker does not start makes pauses.
+  bool AfterPauses(const std::function<bool()>& condition) {
+    return Eventually([&] {
+      clock_.Advance(milliseconds(100));
+      return condition();
+    });
+  }
+
   // Waits until the pool has turned to its worker `times` times more.
   bool LooksAgain(int times) {
     return Eventually([this, target = talk_.looks + times] { return talk_.looks >= target; });
@@ -322,14 +330,113 @@ TEST_F(WorkerPoolTest, StopWithoutDrainEndsBusyAndQueuedJobs) {
   EXPECT_EQ(queued->Wait(CancelToken()).status().code(), absl::StatusCode::kUnavailable);
 }
 
-TEST_F(WorkerPoolTest, AWorkerThatDoesNotStartFailsTheJobNotThePool) {
+TEST_F(WorkerPoolTest, WhereNoWorkerStartsJobsFailWithTheReasonUntilOneDoes) {
+  for (const int workers : {1, 2}) {
+    options_.workers = workers;
+    talk_.broken = true;
+    auto pool = MakePool();
+    std::vector<std::shared_ptr<CompileTicket>> tickets;
+    for (int i = 0; i < 5; ++i) tickets.push_back(pool->Submit(Job("ok", StrCat(i))).value());
+    ASSERT_TRUE(AfterPauses([&] { return tickets.back()->IsDone(); }));
+    for (const auto& ticket : tickets) {
+      const absl::Status status = ticket->Wait(CancelToken()).status();
+      EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+      EXPECT_THAT(std::string(Message(status)), HasSubstr("no worker starts: no such program"));
+      EXPECT_EQ(WorkersLostTo(status), 0);
+    }
+    EXPECT_EQ(pool->Stats().crashed, 5);
+    EXPECT_EQ(pool->Stats().retried, 0);
+    talk_.broken = false;
+    ASSERT_TRUE(AfterPauses([&] { return pool->Stats().workers == workers; }));
+    EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
+  }
+}
+
+TEST_F(WorkerPoolTest, ASlotThatCannotStartItsWorkerTakesNoJobs) {
+  options_.workers = 2;
+  std::atomic<bool> failed = false;
+  talk_.on_start = [&](int slot) {
+    if (slot == 0) return absl::OkStatus();
+    failed = true;
+    return absl::Status(Unavailable("no more processes"));
+  };
+  auto pool = MakePool();
+  ASSERT_TRUE(Eventually([&] { return failed.load(); }));
+  std::vector<std::shared_ptr<CompileTicket>> tickets;
+  for (int i = 0; i < 100; ++i) {
+    tickets.push_back(pool->Submit(Job("ok", StrCat(i))).value());
+    clock_.Advance(seconds(1));  // it tries again and again meanwhile
+  }
+  for (const auto& ticket : tickets) {
+    const absl::Status status = ticket->Wait(CancelToken()).status();
+    EXPECT_TRUE(status.ok()) << status;
+  }
+  EXPECT_EQ(pool->Stats().done, 100);
+  EXPECT_EQ(pool->Stats().retried, 0);
+}
+
+TEST_F(WorkerPoolTest, AJobWhoseSecondWorkerDoesNotStartGoesToAnotherSlot) {
+  options_.workers = 2;
+  std::atomic<int> starts = 0;
+  talk_.on_start = [&](int) {
+    return ++starts <= 2 ? absl::OkStatus() : absl::Status(Unavailable("no more processes"));
+  };
+  std::atomic<int> tries = 0;
+  auto act = [&](const CompileJob&) { return ++tries == 1 ? FakeAct::kDie : FakeAct::kCompile; };
+  WorkerPool pool(options_, toolchain_, std::make_unique<FakeStarter>(act, &talk_), logger_,
+                  clock_);
+  ASSERT_TRUE(Eventually([&] { return pool.Stats().workers == 2; }));
+  CompileResult result = RunJob(pool, Job("ok"));
+  EXPECT_TRUE(result.ok()) << result.status();
+  EXPECT_EQ(tries, 2);
+  EXPECT_EQ(pool.Stats().retried, 1);
+}
+
+TEST_F(WorkerPoolTest, AStartThatFailsIsNoWorkerThatTheJobKilled) {
+  std::atomic<int> starts = 0;
+  talk_.on_start = [&](int) {
+    return ++starts == 1 ? absl::OkStatus() : absl::Status(Unavailable("no more processes"));
+  };
+  auto pool = MakePool();
+  ASSERT_TRUE(Eventually([&] { return pool->Stats().workers == 1; }));
+  auto ticket = pool->Submit(Job("die")).value();
+  ASSERT_TRUE(AfterPauses([&] { return ticket->IsDone(); }));
+  const absl::Status status = ticket->Wait(CancelToken()).status();
+  EXPECT_TRUE(absl::IsUnavailable(status)) << status;
+  EXPECT_THAT(std::string(Message(status)),
+              testing::AllOf(HasSubstr("no more processes"), HasSubstr("killed by signal 11")));
+  EXPECT_EQ(WorkersLostTo(status), 1) << "the first";
+  EXPECT_EQ(pool->Stats().restarts, 0);
+}
+
+TEST_F(WorkerPoolTest, PausesBetweenStartsThatFailGrow) {
+  Mutex mutex;
+  std::vector<Nanoseconds> times;
+  talk_.on_start = [&](int) {
+    MutexLock lock(&mutex);
+    times.push_back(clock_.Now());
+    return absl::Status(Unavailable("no more processes"));
+  };
+  auto pool = MakePool();
+  ASSERT_TRUE(Eventually([&] {
+    clock_.Advance(milliseconds(25));
+    MutexLock lock(&mutex);
+    return times.size() >= 10;
+  }));
+  pool.reset();
+  for (size_t i = 1; i < times.size(); ++i) {
+    const Nanoseconds least = std::min<Nanoseconds>(milliseconds(50) * (1 << (i - 1)), seconds(5));
+    EXPECT_GE(times[i] - times[i - 1], least) << i;
+  }
+}
+
+TEST_F(WorkerPoolTest, StopDoesNotWaitForAPauseToEnd) {
   talk_.broken = true;
   auto pool = MakePool();
-  CompileResult result = RunJob(*pool, Job("ok"));
-  EXPECT_EQ(result.status().code(), absl::StatusCode::kFailedPrecondition);
-  EXPECT_THAT(std::string(Message(result.status())), HasSubstr("no such program"));
-  talk_.broken = false;
-  EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
+  ASSERT_TRUE(Eventually([&] { return !logger_.LinesWith("worker_not_started").empty(); }));
+  auto ticket = pool->Submit(Job("ok")).value();
+  pool->Stop(Nanoseconds(0));  // the clock stands still
+  EXPECT_TRUE(absl::IsUnavailable(ticket->Wait(CancelToken()).status()));
 }
 
 TEST_F(WorkerPoolTest, WorkersAreReplacedAfterTheirShareOfJobs) {

@@ -150,6 +150,29 @@ TEST_F(PlanningTest, WhatTookTooLongIsNotTriedAgainForAWhile) {
   EXPECT_TRUE(Ask(planning, {}).get().ok());
 }
 
+TEST_F(PlanningTest, WhatNobodyWantsAnyMoreIsNotPlannedToItsEnd) {
+  for (const bool lingers : {false, true}) {
+    Planning planning({.threads = 1, .linger = lingers ? Nanoseconds(hours(1)) : Nanoseconds(0)},
+                      toolchain_, logger_, clock_);
+    clock_.closed = true;
+    CancelToken gone;
+    auto asked = std::async(std::launch::async, [&] {
+      t_is_caller = true;
+      PlanOrigin origin;
+      return planning.Plan(work_, {}, {}, gone, &origin);
+    });
+    while (planning.waiters() < 1) std::this_thread::yield();
+    gone.Cancel();
+    EXPECT_TRUE(absl::IsCancelled(asked.get().status()));
+    clock_.closed = false;
+    // Behind it, for there is one thread.
+    ASSERT_TRUE(Ask(planning, {{0, "it failed"}}).get().ok());
+    PlanOrigin origin;
+    ASSERT_TRUE(planning.Plan(work_, {}, {}, patient_, &origin).ok());
+    EXPECT_EQ(origin, lingers ? PlanOrigin::kRemembered : PlanOrigin::kMade);
+  }
+}
+
 TEST_F(PlanningTest, ACallerThatGaveUpFindsTheKernelsOfItsPlanNotOfAnother) {
   std::atomic<bool> gate_closed = true;
   MemoryStore store(int64_t{1} << 20, logger_);

@@ -20,8 +20,9 @@ using testing::HasSubstr;
 // A call that wants a thread; of a caller with time, of the tenant of those who say nothing.
 absl::StatusOr<Admission::Pass> Enter(Admission& admission, int64_t bytes,
                                       const WorkOwner& owner = {"default"},
-                                      Nanoseconds time_left = std::chrono::hours(1)) {
-  ASSIGN_OR_RETURN(Admission::Pass pass, admission.Enter(owner, bytes));
+                                      Nanoseconds time_left = std::chrono::hours(1),
+                                      RpcMethod method = RpcMethod::kPlanFusion) {
+  ASSIGN_OR_RETURN(Admission::Pass pass, admission.Enter(owner, bytes, method));
   RETURN_IF_ERROR(admission.TakeTurn(&pass, time_left));
   return pass;
 }
@@ -339,8 +340,68 @@ TEST(AdmissionTest, FewerAheadThanThreadsIsAWaitToo) {
   EXPECT_TRUE(absl::IsResourceExhausted(refused)) << refused;
   EXPECT_THAT(std::string(Message(refused)), HasSubstr("would take some 1250 ms"));
   EXPECT_TRUE(Enter(admission, 1, {"default"}, seconds(3)).ok());
+  EXPECT_TRUE(Enter(admission, 1, {"default"}, seconds(1), RpcMethod::kGetKernels).ok())
+      << "of which nothing is known but the wait";
   open.set_value();
   admission.Stop();
+}
+
+TEST(AdmissionTest, WhatIdleThreadsAreAboutToTakeIsNoWait) {
+  FakeClock clock;
+  Admission admission({.threads = 2, .queue = 100}, clock);
+  for (int round = 0; round < 300; ++round) {
+    std::promise<void> done;
+    Admission::Pass first = Enter(admission, 1).value();
+    ASSERT_TRUE(admission
+                    .Run(
+                        first,
+                        [&] {
+                          clock.Advance(seconds(1));
+                          done.set_value();
+                        },
+                        NotDisplaced)
+                    .ok());
+    // One thread, or both, have nothing to do, whether or not the task was taken yet.
+    EXPECT_TRUE(Enter(admission, 1, {"default"}, milliseconds(1)).ok());
+    done.get_future().wait();
+  }
+  admission.Stop();
+}
+
+// Compiles of sixteen seconds hold the threads, and a call with thirty is let in all the same.
+TEST(AdmissionTest, WhatOthersWorkOnKeepsThreadsButIsNoReasonToRefuse) {
+  for (const bool others : {true, false}) {
+    FakeClock clock;
+    Admission admission({.threads = 4, .queue = 100}, clock);
+    std::promise<void> known, open;
+    std::shared_future<void> gate = open.get_future().share();
+    std::vector<Admission::Pass> passes;
+    auto add = [&](std::function<void()> task) {
+      passes.push_back(Enter(admission, 1).value());
+      ASSERT_TRUE(admission.Run(passes.back(), std::move(task), NotDisplaced).ok());
+    };
+    add([&, others] {
+      clock.Advance(seconds(16));
+      if (others) Admission::OthersWorked(seconds(15));
+    });
+    std::atomic<int> at_work{0};
+    for (int i = 0; i < 4; ++i) {
+      add([&] {
+        if (++at_work == 4) known.set_value();
+        gate.wait();
+      });
+    }
+    known.get_future().wait();
+    add([] {});
+    // Four until it begins.
+    EXPECT_EQ(Enter(admission, 1, {"default"}, seconds(30)).ok(), others);
+    const absl::Status refused = Enter(admission, 1, {"default"}, seconds(9)).status();
+    EXPECT_THAT(std::string(Message(refused)),
+                HasSubstr(others ? "would take some 5000 ms" : "would take some 20000 ms"));
+    EXPECT_EQ(RetryAfterOf(refused), seconds(4));
+    open.set_value();
+    admission.Stop();
+  }
 }
 
 TEST(AdmissionTest, WhatComesTooLateDoesNotMakeTheWaitLookShorter) {

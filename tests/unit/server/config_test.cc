@@ -51,6 +51,10 @@ TEST(ConfigTest, BytesTakeSuffixes) {
   ASSERT_FALSE(line.exit_code.has_value()) << line.text;
   EXPECT_EQ(line.config.store_limit_bytes, int64_t{10} << 30);
   EXPECT_EQ(line.config.memory_limit_bytes, 1 << 20);
+  line = Parse({"--store-limit", "0"});
+  ASSERT_FALSE(line.exit_code.has_value()) << line.text;
+  EXPECT_EQ(line.config.store_limit_bytes, INT64_MAX) << "none";
+  EXPECT_EQ(Parse({"--store-limit", "-1"}).exit_code, 2);
 }
 
 TEST(ConfigTest, FlagsGoBeforeTheFile) {

@@ -3,8 +3,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
+#include "core/base/file.h"
 #include "core/bundle/tile_search.h"
 #include "core/cache/memory_store.h"
+#include "core/cache/rocks_store.h"
+#include "core/cache/tiered_store.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/stored_bundle.h"
@@ -167,6 +173,39 @@ TEST_F(WarmAnswersTest, KeepsNothingThatMayBeAnotherAnswerNextTime) {
   gone.kernels[0].key = Sha256("not stored");
   answers_.Remember("", name_, gone);
   EXPECT_EQ(answers_.size(), 0);
+}
+
+TEST_F(WarmAnswersTest, SaysThatItIsNotStoredAsLongAsThatIsSo) {
+  const TempDir dir = TempDir::Create(testing::TempDir(), "warm-answers-").value();
+  std::atomic<int64_t> free = 0;
+  RocksStoreOptions options;
+  options.dir = dir.path() + "/store";
+  options.min_free_bytes = 1;
+  auto disk = RocksStore::Open(options, Logger::Silent(), clock_);
+  ASSERT_TRUE(disk.ok()) << disk.status();
+  disk->reset();  // it is there; from now on it is full
+  options.free_bytes = [&](const std::string&) { return free.load(); };
+  disk = RocksStore::Open(options, Logger::Silent(), clock_);
+  ASSERT_TRUE(disk.ok()) << disk.status();
+  const LateWriter::Pauses pauses = {std::chrono::milliseconds(1), std::chrono::milliseconds(4)};
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), *std::move(disk),
+                    pauses);
+  WarmAnswers answers(store, 1 << 20, clock_);
+  const absl::Status full = store.PutBundle(bundle_);
+  ASSERT_TRUE(absl::IsResourceExhausted(full)) << full;
+  reply_.warnings.push_back(StrCat(kNotStored, Message(full)));
+  answers.Remember("", name_, reply_);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  EXPECT_NE(answers.Find("", name_), nullptr);
+  free = 1;
+  for (int i = 0; i < 10'000 && answers.Find("", name_) != nullptr; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  EXPECT_EQ(answers.Find("", name_), nullptr) << "its warning is not true any more";
+  EXPECT_TRUE(store.WhyUnwritten(bundle_.plan->key).empty());
+  reply_.warnings.clear();
+  answers.Remember("", name_, reply_);
+  EXPECT_NE(answers.Find("", name_), nullptr);
 }
 
 }  // namespace
