@@ -42,7 +42,8 @@ std::vector<std::string> NamesIn(int dir) {
   std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(again.get()), closedir);
   if (entries == nullptr) return names;
   again.Release();
-  while (const dirent* entry = readdir(entries.get())) {
+  // A stream of its own may be read by any thread.
+  while (const dirent* entry = readdir(entries.get())) {  // NOLINT(concurrency-mt-unsafe)
     const std::string name = entry->d_name;
     if (name != "." && name != "..") names.push_back(name);
   }

@@ -39,7 +39,8 @@ def warm(rows, work, options):
         rows.counted("warm calls: all answered, none decoded", one["failed"] == 0 and one["recalled_calls"] == 101,
                      f"{one['failed']} failed, {one['recalled_calls']} of 101 recalled by their bytes", "0 failed, 101")
         return
-    for of, graph in ("", ("--model", "bert_layer")), (", long answer", ("--nodes", 66, "--most-rows", 1024)):
+    lean = ("--lean", "--nodes", 138, "--most-rows", 1024)  # 4 KB in, 20 KB out
+    for of, graph in ("", lean), (", TCP", (*lean, "--tcp")), (", bert_layer", ("--model", "bert_layer")):
         one = load("warm", *graph, "--rounds", 15, "--seconds", 2)
         sizes = f"{one['request_bytes']} B in, {one['reply_bytes']} B out, c=8"
         rows.counted(f"warm calls{of}: all answered, none decoded", one["failed"] == 0 and one["recalled_calls"] == 101,

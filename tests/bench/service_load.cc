@@ -18,6 +18,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -83,9 +84,24 @@ int FreePort() {
   return ntohs(address.sin_port);
 }
 
+// Nodes without names, and tensors between them with short ones.
+void Shorten(onnx::GraphProto* graph) {
+  std::map<std::string, std::string> names;
+  for (onnx::NodeProto& node : *graph->mutable_node()) {
+    node.clear_name();
+    for (std::string& input : *node.mutable_input()) {
+      if (auto it = names.find(input); it != names.end()) input = it->second;
+    }
+    if (node.output(0) == graph->output(0).name()) continue;
+    std::string& name = names[node.output(0)];
+    name = StrCat("value", names.size());
+    node.set_output(0, name);
+  }
+}
+
 // Blocks of three ops, all alike: many nodes, few kernels.
-// Without `rows` they have a name. `lean`: one weight, and nodes without names, so that the request
-// is small beside its answer.
+// Without `rows` they have a name. `lean`: one weight and short names, so that the request is small
+// beside its answer.
 onnx::ModelProto Chain(int64_t nodes, std::optional<int64_t> rows, bool lean = false) {
   OnnxBuilder b("chain", /*seed=*/1, /*dynamic=*/!rows.has_value());
   const NamedDim first = rows.has_value() ? NamedDim{*rows} : NamedDim{8, "rows"};
@@ -98,9 +114,7 @@ onnx::ModelProto Chain(int64_t nodes, std::optional<int64_t> rows, bool lean = f
   }
   b.Output(x, DType::kF32, {first, {64}});
   onnx::ModelProto model = std::move(b).Finish();
-  if (lean) {
-    for (onnx::NodeProto& node : *model.mutable_graph()->mutable_node()) node.clear_name();
-  }
+  if (lean) Shorten(model.mutable_graph());
   // As a client sends it.
   for (onnx::TensorProto& weight : *model.mutable_graph()->mutable_initializer()) {
     weight.clear_raw_data();

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 namespace fusion {
@@ -88,8 +90,11 @@ TEST(File, ATreeGoesHoweverDeepItIs) {
   TempDir dir = TempDir::Create(testing::TempDir(), "file-test-").value();
   const std::string path = dir.path() + "/tree";
   std::string deep = path;
-  for (int i = 0; i < 1000; ++i) deep += "/d";
-  ASSERT_TRUE(MakeDirectories(deep).ok());
+  ASSERT_TRUE(MakeDirectories(path).ok());
+  for (int i = 0; i < 1000; ++i) {
+    deep += "/d";
+    ASSERT_EQ(mkdir(deep.c_str(), 0700), 0) << std::strerror(errno);
+  }
   // Names that those of the deep get on their way.
   ASSERT_TRUE(MakeDirectories(path + "/lifted-1/lifted-2").ok());
   ASSERT_TRUE(WriteFile(path + "/lifted-1/lifted-2/file", "x").ok());
