@@ -79,8 +79,8 @@ class Admission {
                              RpcMethod method = RpcMethod::kPlanFusion);
 
   /// A place among those that run or wait. ResourceExhausted, with kRetryAfter: there is none; or,
-  /// while all threads are busy, the wait for one and the work of a call of its method would take
-  /// more than half of `time_left`. What it may have to wait for later (OthersWorked) is not
+  /// where calls wait for a thread before it, that wait and the work of a call of its method would
+  /// take more than half of `time_left`. What it may have to wait for later (OthersWorked) is not
   /// reckoned with: that is done for others too, and helps a call that comes again.
   absl::Status TakeTurn(Pass* pass, Nanoseconds time_left);
 

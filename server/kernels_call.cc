@@ -63,7 +63,10 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
   void Fetch() {
     std::optional<std::string_view> tenant;
     if (parts_.tenant_namespaces) tenant = caller_.tenant;
+    const bool is_made = parts_.store.HasKernel(keys_[next_]);
+    const Nanoseconds begin = parts_.clock.Now();
     KernelReply reply = parts_.pipeline.GetKernel(keys_[next_], cancel_, tenant);
+    if (!is_made) Admission::OthersWorked(parts_.clock.Now() - begin);
     if (reply.state == KernelState::kPending) return Finish(Account(reply.why));
     // Only now: who waits for a kernel that is being compiled holds a thread.
     absl::Status begun = parts_.admission.BeginStream(&*pass_);

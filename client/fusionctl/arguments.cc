@@ -93,17 +93,19 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
                                         "one of its own")
                             ->check(CheckAddress)
                             ->type_name("ADDRESS");
+  CLI::Option* store = app->add_option("--store", a->store,
+                                       "directory in which the fusiond of its own keeps plans and "
+                                       "kernels; default: none, every start is cold")
+                           ->check(CheckNotEmpty)
+                           ->type_name("DIR");
   for (CLI::Option* option :
-       {app->add_option("--store", a->store,
-                        "directory in which the fusiond of its own keeps plans and kernels; "
-                        "default: none, every start is cold")
-            ->check(CheckNotEmpty)
-            ->type_name("DIR"),
+       {store,
         app->add_option("--store-limit", a->store_limit_bytes,
                         "bytes of plans and kernels in --store, least used out first; default: 0, "
                         "nothing goes")
             ->transform(CLI::AsSizeValue(false))
-            ->check(CLI::NonNegativeNumber),
+            ->check(CLI::NonNegativeNumber)
+            ->needs(store),
         app->add_option("--fusiond", a->fusiond,
                         "program of the fusiond of its own; default: the "
                         "one beside fusionctl")

@@ -120,6 +120,10 @@ class LateStore final : public Store {
     const LateDisk::Now now = disk_->TryAndLook();
     return now.writable.ok() ? now.store->PutBundle(bundle) : disk_->Refuse(now.writable);
   }
+  absl::Status CheckWritable() const override {
+    const LateDisk::Now now = disk_->TryAndLook();
+    return now.writable.ok() ? now.store->CheckWritable() : now.writable;
+  }
   PlanPage ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
                        size_t limit) override {
     return now()->ListPlansOf(filter, after, limit);

@@ -1,6 +1,7 @@
 #include "core/cache/late_writer.h"
 
 #include <algorithm>
+#include <system_error>
 #include <utility>
 
 namespace fusion {
@@ -8,6 +9,8 @@ namespace {
 
 // Only bounds the wait; plans and the end notify.
 constexpr Nanoseconds kIdleSlice = std::chrono::seconds(1);
+// Of the last round: whoever stops a service waits for it.
+constexpr Nanoseconds kLastRound = std::chrono::seconds(2);
 
 }  // namespace
 
@@ -24,9 +27,23 @@ LateWriter::~LateWriter() {
 
 void LateWriter::Add(const Digest& plan, UnwrittenPlan facts) {
   MutexLock lock(&mutex_);
-  if (stopping_ || (plans_.size() >= kMost && !plans_.contains(plan))) return;
-  plans_.insert_or_assign(plan, std::move(facts));
-  if (!thread_.joinable()) thread_ = std::thread([this] { Work(); });
+  auto known = plans_.find(plan);
+  if (stopping_ || (known == plans_.end() && plans_.size() >= kMost)) return;
+  if (known != plans_.end()) {
+    const UnwrittenPlan& before = known->second.facts;
+    for (const Digest& kernel : before.kernels) {
+      if (std::find(facts.kernels.begin(), facts.kernels.end(), kernel) == facts.kernels.end()) {
+        facts.kernels.push_back(kernel);
+      }
+    }
+    facts.tenant = before.tenant;
+  }
+  plans_.insert_or_assign(plan, Entry{std::move(facts), ++added_});
+  try {
+    if (!thread_.joinable()) thread_ = std::thread([this] { Work(); });
+  } catch (const std::system_error&) {
+    return;  // no more threads now; with the next plan there may be
+  }
   changed_.NotifyAll();
 }
 
@@ -38,19 +55,25 @@ void LateWriter::Remove(const Digest& plan) {
 std::string LateWriter::ReasonOf(const Digest& plan) const {
   MutexLock lock(&mutex_);
   auto it = plans_.find(plan);
-  return it == plans_.end() ? "" : it->second.reason;
+  return it == plans_.end() ? "" : it->second.facts.reason;
 }
 
-int64_t LateWriter::size() const {
+int64_t LateWriter::waiting() const {
   MutexLock lock(&mutex_);
-  return static_cast<int64_t>(plans_.size());
+  return std::count_if(plans_.begin(), plans_.end(),
+                       [](const auto& plan) { return plan.second.facts.may_pass; });
 }
 
-// False: it is over.
-bool LateWriter::AwaitRound(Nanoseconds pause, std::map<Digest, UnwrittenPlan>* plans) {
+bool LateWriter::IsStopping() const {
+  MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+// False: it is the last one.
+bool LateWriter::AwaitRound(Entries* plans) {
   MutexLock lock(&mutex_);
   while (plans_.empty() && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);
-  const Nanoseconds end = Clock::Real().Now() + pause;
+  const Nanoseconds end = Clock::Real().Now() + pause_;
   while (!stopping_) {
     const Nanoseconds left = end - Clock::Real().Now();
     if (left <= Nanoseconds(0)) break;
@@ -60,31 +83,29 @@ bool LateWriter::AwaitRound(Nanoseconds pause, std::map<Digest, UnwrittenPlan>* 
   return !stopping_;
 }
 
-// Whether any could be written.
-bool LateWriter::TryAll(const std::map<Digest, UnwrittenPlan>& plans) {
-  bool any = false;
-  for (const auto& [plan, facts] : plans) {
-    const absl::Status written = write_(plan, facts);
-    any |= written.ok();
+void LateWriter::TryAll(Entries plans, const std::function<bool()>& may_go_on) {
+  for (auto& [plan, entry] : plans) {
+    if (!may_go_on()) return;
+    const Now now = disk_.write(plan, &entry.facts);
     MutexLock lock(&mutex_);
-    if (stopping_) break;
     auto it = plans_.find(plan);
-    if (it == plans_.end()) continue;
-    if (written.ok()) {
+    if (it == plans_.end() || it->second.number != entry.number) continue;
+    if (now == Now::kDone) {
       plans_.erase(it);
     } else {
-      it->second.reason = Message(written);
+      it->second.facts = entry.facts;
     }
   }
-  return any;
 }
 
 void LateWriter::Work() {
-  Nanoseconds pause = pauses_.first;
-  std::map<Digest, UnwrittenPlan> plans;
-  while (AwaitRound(pause, &plans)) {
-    pause = TryAll(plans) ? pauses_.first : std::min(2 * pause, pauses_.most);
+  Entries plans;
+  while (AwaitRound(&plans)) {
+    if (disk_.is_writable()) TryAll(std::move(plans), [this] { return !IsStopping(); });
   }
+  const Nanoseconds end = Clock::Real().Now() + kLastRound;
+  if (!disk_.is_writable()) return;
+  TryAll(std::move(plans), [end] { return Clock::Real().Now() < end; });
 }
 
 }  // namespace fusion

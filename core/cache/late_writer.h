@@ -18,44 +18,54 @@ struct UnwrittenPlan {
   std::vector<Digest> kernels;  // that were to be written with it
   std::string tenant;           // who is charged
   std::string reason;           // of the last try
+  bool may_pass = true;         // false: it is this plan that is refused, and not tried again
 };
 
 /// Plans that could not be written when they were made, and a thread that tries again: a disk that
-/// was full for a minute must not cost what was made in it at the next restart. Thread-safe.
+/// is full for a minute must not cost what is made in it at the next restart. Thread-safe.
 class LateWriter {
  public:
-  /// Of each round of tries; doubles from one to the other while nothing can be written.
-  struct Pauses {
-    Nanoseconds first = std::chrono::seconds(1);
-    Nanoseconds most = std::chrono::minutes(1);
+  enum class Now : uint8_t { kDone, kLater };
+  struct Disk {
+    /// Whether anything can be written; asked before each round. Quick.
+    std::function<bool()> is_writable;
+    /// kDone: the plan is written, or memory has it no longer. kLater: `facts` says why.
+    std::function<Now(const Digest& plan, UnwrittenPlan* facts)> write;
   };
-  /// OK: it is written, or need not be any more.
-  using Write = std::function<absl::Status(const Digest& plan, const UnwrittenPlan& facts)>;
 
-  /// `write` is called on the thread of this.
-  LateWriter(Write write, const Pauses& pauses) : write_(std::move(write)), pauses_(pauses) {}
-  /// Ends after the try that is under way.
+  /// `disk` is called on the thread of this, `pause` after the last time.
+  LateWriter(Disk disk, Nanoseconds pause) : disk_(std::move(disk)), pause_(pause) {}
+  /// Tries a last time, for two seconds at most and what is under way.
   ~LateWriter();
 
+  /// Of one that is there already the kernels of both count, and who was charged first is.
   void Add(const Digest& plan, UnwrittenPlan facts);
   void Remove(const Digest& plan);
   /// Why the plan is not written; empty: nothing is known of it here.
   std::string ReasonOf(const Digest& plan) const;
-  int64_t size() const;
+  /// Plans that will be tried again.
+  int64_t waiting() const;
 
  private:
+  struct Entry {
+    UnwrittenPlan facts;
+    uint64_t number = 0;  // another one: it was added anew
+  };
+  using Entries = std::map<Digest, Entry>;
   // Some 100 bytes each and 32 a kernel. Chosen: memory is full of plans before.
   static constexpr size_t kMost = 1 << 16;
 
   void Work();
-  bool AwaitRound(Nanoseconds pause, std::map<Digest, UnwrittenPlan>* plans);
-  bool TryAll(const std::map<Digest, UnwrittenPlan>& plans);
+  bool AwaitRound(Entries* plans);
+  void TryAll(Entries plans, const std::function<bool()>& may_go_on);
+  bool IsStopping() const;
 
-  const Write write_;
-  const Pauses pauses_;
+  const Disk disk_;
+  const Nanoseconds pause_;
   mutable Mutex mutex_;
   CondVar changed_;
-  std::map<Digest, UnwrittenPlan> plans_ ABSL_GUARDED_BY(mutex_);
+  Entries plans_ ABSL_GUARDED_BY(mutex_);
+  uint64_t added_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::thread thread_ ABSL_GUARDED_BY(mutex_);  // begins with the first plan
 };

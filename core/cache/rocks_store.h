@@ -69,6 +69,8 @@ class RocksStore final : public Store {
   bool HasKernel(const Digest& key) const override;
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
   int64_t removals() const override;
+  /// Logs when it changes.
+  absl::Status CheckWritable() const override;
   absl::Status PutBundle(const Bundle& bundle) override;
   PlanPage ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
                        size_t limit) override;
@@ -117,8 +119,6 @@ class RocksStore final : public Store {
                         const std::set<EntryId>& keep, std::vector<EvictionIndex::Entry>* victims)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   absl::Status Commit(rocksdb::WriteBatch* batch, std::string_view what);
-  /// OK if a bundle would be written now. Logs when that changes.
-  absl::Status CheckWritable() const;
   absl::Status PinAll(const std::vector<Digest>& plans, rocksdb::WriteBatch* batch,
                       std::map<Digest, std::vector<Digest>>* pins)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(write_mutex_);

@@ -133,6 +133,9 @@ class Store {
   /// (I/O), Internal (`bundle` contradicts its own digests: a bug of the caller).
   virtual absl::Status PutBundle(const Bundle& bundle) = 0;
 
+  /// Unavailable, ResourceExhausted: a bundle would not be written now, whatever it is. Quick.
+  virtual absl::Status CheckWritable() const { return absl::OkStatus(); }
+
   /// Why a plan that was published is not durable; empty: it is, or is not there. The answer may
   /// change by itself, once it can be written.
   virtual std::string WhyUnwritten(const Digest& /*plan*/) const { return {}; }

@@ -5,12 +5,13 @@
 namespace fusion {
 
 TieredStore::TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> back,
-                         const LateWriter::Pauses& pauses)
+                         Nanoseconds late_pause)
     : front_(std::move(front)),
       back_(std::move(back)),
-      late_([this](const Digest& plan,
-                   const UnwrittenPlan& facts) { return PutBehindLate(plan, facts); },
-            pauses) {}
+      late_({.is_writable = [this] { return back_->CheckWritable().ok(); },
+             .write = [this](const Digest& plan,
+                             UnwrittenPlan* facts) { return PutBehindLate(plan, facts); }},
+            late_pause) {}
 
 Found<StoredPlan> TieredStore::GetPlan(const EntryKey& key) {
   if (Found<StoredPlan> hit = front_->GetPlan(key)) return hit;
@@ -90,27 +91,45 @@ absl::Status TieredStore::PutBundle(const Bundle& bundle) {
   if (stored.ok()) {
     late_.Remove(bundle.plan->key);
   } else {
-    UnwrittenPlan facts{
-        .kernels = {}, .tenant = bundle.tenant, .reason = std::string(Message(stored))};
-    for (const auto& kernel : bundle.kernels) facts.kernels.push_back(kernel->key);
-    late_.Add(bundle.plan->key, std::move(facts));
+    late_.Add(bundle.plan->key, FactsOf(bundle, stored));
   }
   return stored;
 }
 
-// As it was to be written, or not at all: what went from the front for want of room is made again
-// by who asks for it.
-absl::Status TieredStore::PutBehindLate(const Digest& plan, const UnwrittenPlan& facts) {
+// Where others could be written it is refused for what it is: its size, its tenant, a limit.
+UnwrittenPlan TieredStore::FactsOf(const Bundle& bundle, const absl::Status& why) const {
+  UnwrittenPlan facts{.kernels = {},
+                      .tenant = bundle.tenant,
+                      .reason = std::string(Message(why)),
+                      .may_pass = absl::IsUnavailable(why) || !back_->CheckWritable().ok()};
+  for (const auto& kernel : bundle.kernels) facts.kernels.push_back(kernel->key);
+  return facts;
+}
+
+// As it was to be written, or not at all.
+LateWriter::Now TieredStore::PutBehindLate(const Digest& plan, UnwrittenPlan* facts) {
+  using Now = LateWriter::Now;
   MutexLock lock(&completing_);
-  Bundle bundle{.plan = front_->PeekPlan(plan), .kernels = {}, .tenant = facts.tenant};
-  if (bundle.plan == nullptr) return absl::OkStatus();
-  for (const Digest& kernel : facts.kernels) {
+  Bundle bundle{.plan = front_->PeekPlan(plan), .kernels = {}, .tenant = facts->tenant};
+  if (bundle.plan == nullptr) return Now::kDone;
+  if (!facts->may_pass) return Now::kLater;
+  for (const Digest& kernel : facts->kernels) {
     if (back_->HasKernel(kernel)) continue;
     bundle.kernels.push_back(front_->PeekKernel(kernel));
-    if (bundle.kernels.back() == nullptr) return absl::OkStatus();
+    if (bundle.kernels.back() == nullptr) {
+      // Who asks for it makes it anew, and the plan is published with it.
+      *facts = {.kernels = {},
+                .tenant = facts->tenant,
+                .reason = "a kernel of it is not in memory any more",
+                .may_pass = false};
+      return Now::kLater;
+    }
   }
   for (auto& kernel : InFrontAlone(bundle)) bundle.kernels.push_back(std::move(kernel));
-  return back_->PutBundle(bundle);
+  const absl::Status stored = back_->PutBundle(bundle);
+  if (stored.ok()) return Now::kDone;
+  *facts = FactsOf(bundle, stored);
+  return Now::kLater;
 }
 
 PlanPage TieredStore::ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
@@ -121,7 +140,7 @@ PlanPage TieredStore::ListPlansOf(const PlanFilter& filter, const std::optional<
 std::vector<StoreStats> TieredStore::Stats() const {
   std::vector<StoreStats> stats = front_->Stats();
   for (StoreStats& tier : back_->Stats()) stats.push_back(tier);
-  stats.back().unwritten_plans = late_.size();
+  if (!stats.empty()) stats.back().unwritten_plans = late_.waiting();
   return stats;
 }
 
@@ -133,7 +152,19 @@ std::shared_ptr<const KernelArtifact> TieredStore::PeekKernel(const Digest& key)
 std::string TieredStore::TenantOf(const Digest& plan) const { return back_->TenantOf(plan); }
 
 absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& plans, bool pinned) {
+  std::vector<std::string> tenants;
+  for (const Digest& plan : plans) tenants.push_back(back_->TenantOf(plan));
   absl::StatusOr<PinOutcome> outcome = back_->SetPinned(plans, pinned);
+  // What is in front alone, or was dropped behind just now for damage, is written first.
+  const bool gone = absl::IsNotFound(outcome.status()) || absl::IsDataLoss(outcome.status());
+  for (size_t i = 0; pinned && gone && !outcome.ok() && i < plans.size(); ++i) {
+    const Bundle plan = {.plan = back_->HasPlan(plans[i]) ? nullptr : front_->PeekPlan(plans[i]),
+                         .kernels = {},
+                         .tenant = tenants[i]};
+    if (plan.plan == nullptr || !PutBehind(plan).ok()) continue;
+    late_.Remove(plans[i]);
+    outcome = back_->SetPinned(plans, pinned);
+  }
   if (!pinned || !outcome.ok() || outcome->missing_kernels == 0) return outcome;
   // None of what is pinned goes for them any more.
   std::string not_written;

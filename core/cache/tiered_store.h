@@ -14,8 +14,9 @@ namespace fusion {
 /// can. Thread-safe.
 class TieredStore final : public Store {
  public:
+  /// `late_pause`: between tries to write what could not be written.
   TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> back,
-              const LateWriter::Pauses& pauses = {});
+              Nanoseconds late_pause = std::chrono::seconds(1));
 
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;
@@ -25,7 +26,7 @@ class TieredStore final : public Store {
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
   int64_t removals() const override;
   /// The status of the store behind; the front takes the bundle even if that fails, and its plan is
-  /// written later, if the front has it still.
+  /// written once the store behind can write again, if the front has it still.
   absl::Status PutBundle(const Bundle& bundle) override;
   std::string WhyUnwritten(const Digest& plan) const override { return late_.ReasonOf(plan); }
   PlanPage ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
@@ -33,7 +34,7 @@ class TieredStore final : public Store {
   std::vector<StoreStats> Stats() const override;
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   std::string TenantOf(const Digest& plan) const override;
-  /// Kernels of what is pinned that are in front alone are written behind.
+  /// Kernels of what is pinned that are in front alone are written behind; so are plans.
   absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned) override;
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
   absl::StatusOr<StoreCheck> Verify(const CancelToken& cancel) override;
@@ -46,7 +47,8 @@ class TieredStore final : public Store {
   std::vector<std::shared_ptr<const KernelArtifact>> InFrontAlone(const Bundle& bundle);
   // With them.
   absl::Status PutBehind(const Bundle& bundle);
-  absl::Status PutBehindLate(const Digest& plan, const UnwrittenPlan& facts);
+  LateWriter::Now PutBehindLate(const Digest& plan, UnwrittenPlan* facts);
+  UnwrittenPlan FactsOf(const Bundle& bundle, const absl::Status& why) const;
   // What was read or written behind since there were so many `forgets`.
   void PutInFront(const Bundle& bundle, int64_t forgets);
 

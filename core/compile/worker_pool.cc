@@ -109,11 +109,9 @@ absl::Status WorkerPool::Enqueue(Task task) {
   }
   for (const FairQueue<Task>::Taken& taken : gone) {
     const absl::Status wanted = StillWanted(taken.item);
-    Answer(taken.item, wanted.ok()
-                           ? ServerBusy(taken.item.Name(),
-                                        ": its place in the compile queue went to a tenant with "
-                                        "fewer jobs")
-                           : wanted);
+    const absl::Status busy = ServerBusy(
+        taken.item.Name(), ": its place in the compile queue went to a tenant with fewer jobs");
+    Answer(taken.item, wanted.ok() ? AfterTry(taken.item.first_try, busy) : wanted);
   }
   return accepted;
 }
@@ -230,7 +228,9 @@ std::optional<WorkerPool::Task> WorkerPool::Take(Slot* slot) {
     MutexLock lock(&mutex_);
     while (queue_.size() == 0 && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);
     // Only now, with a job that came after it, is the toolchain back.
-    if (slot->losses == toolchain_losses_ || aborting_) {
+    // Once for each job: while the toolchain is away it may be lost again with every look.
+    if (slot->losses == toolchain_losses_ || slot->replaced || aborting_) {
+      slot->replaced = false;
       std::optional<FairQueue<Task>::Taken> next = queue_.Pop();
       if (!next.has_value()) return std::nullopt;
       ++stats_.running;
@@ -238,6 +238,7 @@ std::optional<WorkerPool::Task> WorkerPool::Take(Slot* slot) {
     }
   }
   EndWorker(slot, Nanoseconds(0));
+  slot->replaced = true;
   return std::nullopt;
 }
 

@@ -177,7 +177,8 @@ class WorkerPool {
     int index = 0;
     std::unique_ptr<WorkerProcess> worker;
     int jobs = 0;
-    int64_t losses = 0;  // toolchain_losses_ when the worker started
+    int64_t losses = 0;     // toolchain_losses_ when the worker started
+    bool replaced = false;  // for the toolchain's sake, since the last job
     bool started_before = false;
     int failed_starts = 0;  // one after the other, up to now
   };

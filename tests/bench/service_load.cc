@@ -72,7 +72,7 @@ std::unique_ptr<TestDaemon> StartDaemon(std::vector<std::string> args = {}) {
   return *std::move(daemon);
 }
 
-// Of the loopback interface; the system gives it to nobody else for a while.
+// Of the loopback interface; nobody has it now.
 int FreePort() {
   sockaddr_in address{};
   address.sin_family = AF_INET;

@@ -132,7 +132,7 @@ TEST_F(FusionctlStoreTest, AFusiondOfItsOwnPutsNothingOutUnlessItIsTold) {
   EXPECT_LT(plans_after({"--store-limit", "64KiB"}), 5) << "where it is asked for others go";
   ProgramResult alone = BareCtl({"plan", model, "--store-limit", "1GiB"});
   EXPECT_EQ(alone.code, 2);
-  EXPECT_THAT(alone.err, HasSubstr("--store"));
+  EXPECT_THAT(alone.err, HasSubstr("requires --store"));
 }
 
 TEST_F(FusionctlStoreTest, PinSaysWhichKernelsAreNotThere) {

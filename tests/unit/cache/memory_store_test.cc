@@ -261,8 +261,12 @@ class FullStore final : public Store {
   absl::Status PutBundle(const Bundle& bundle) override {
     if (on_put) on_put();
     if (full) return ResourceExhausted("full");
+    if (refused == bundle.tenant) return ResourceExhausted("no room for ", bundle.tenant);
     taken.push_back(bundle);
     return absl::OkStatus();
+  }
+  absl::Status CheckWritable() const override {
+    return full ? ResourceExhausted("full") : absl::OkStatus();
   }
   PlanPage ListPlansOf(const PlanFilter& /*filter*/, const std::optional<PlanPlace>& /*after*/,
                        size_t /*limit*/) override {
@@ -280,10 +284,11 @@ class FullStore final : public Store {
 
   std::function<void()> on_put;
   std::atomic<bool> full = true;
+  std::string refused = "nobody";  // tenant
   std::vector<Bundle> taken;
 };
 
-constexpr LateWriter::Pauses kSoon = {std::chrono::milliseconds(1), std::chrono::milliseconds(4)};
+constexpr Nanoseconds kSoon = std::chrono::milliseconds(1);
 
 // Waits until nothing more is to be written.
 bool AllWritten(const TieredStore& store, const Digest& plan) {
@@ -333,10 +338,59 @@ TEST(TieredStore, WhatMemoryHasForgottenMeanwhileIsNotWrittenInPart) {
   ASSERT_TRUE(memory->Forget({.kernels = {of_kernel.kernels[0]->key}}).ok());
   ASSERT_TRUE(memory->Forget({.plans = {of_plan.plan->key}}).ok());
   disk->full = false;
-  for (const Bundle& bundle : {of_kernel, of_plan}) {
-    EXPECT_TRUE(AllWritten(store, bundle.plan->key));
-  }
+  EXPECT_TRUE(AllWritten(store, of_plan.plan->key));
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
   EXPECT_TRUE(disk->taken.empty());
+  EXPECT_EQ(store.WhyUnwritten(of_kernel.plan->key), "a kernel of it is not in memory any more");
+  ASSERT_TRUE(store.PutBundle(of_kernel).ok());  // made anew
+  EXPECT_EQ(store.WhyUnwritten(of_kernel.plan->key), "");
+}
+
+TEST(TieredStore, WhatIsPublishedTwiceOnAFullDiskIsWrittenWithAllAndForWhoCameFirst) {
+  auto back = std::make_unique<FullStore>();
+  FullStore* disk = back.get();
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(back),
+                    kSoon);
+  Bundle first = SampleBundle(1);
+  first.tenant = "acme";
+  Bundle second = {.plan = first.plan, .kernels = SampleBundle(2).kernels};  // by its search
+  for (const Bundle& bundle : {first, second}) EXPECT_FALSE(store.PutBundle(bundle).ok());
+  disk->full = false;
+  ASSERT_TRUE(AllWritten(store, first.plan->key));
+  ASSERT_EQ(disk->taken.size(), 1u);
+  EXPECT_EQ(disk->taken[0].tenant, "acme");
+  EXPECT_EQ(disk->taken[0].kernels.size(), 4u);
+}
+
+TEST(TieredStore, WhatIsRefusedForItselfIsNotTriedAgain) {
+  auto back = std::make_unique<FullStore>();
+  FullStore* disk = back.get();
+  disk->full = false;
+  disk->refused = "acme";
+  std::atomic<int> puts = 0;
+  disk->on_put = [&] { ++puts; };
+  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(back),
+                    kSoon);
+  Bundle bundle = SampleBundle(1);
+  bundle.tenant = "acme";
+  EXPECT_FALSE(store.PutBundle(bundle).ok());
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(puts, 1);
+  EXPECT_EQ(store.WhyUnwritten(bundle.plan->key), "no room for acme");
+}
+
+TEST(TieredStore, AnEndTriesALastTime) {
+  auto back = std::make_unique<FullStore>();
+  FullStore* disk = back.get();
+  std::atomic<int> puts = 0;
+  disk->on_put = [&] { ++puts; };
+  {
+    TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(back),
+                      std::chrono::hours(1));
+    EXPECT_FALSE(store.PutBundle(SampleBundle(1)).ok());
+    disk->full = false;
+  }
+  EXPECT_EQ(puts, 2);
 }
 
 TEST(TieredStore, WhatIsForgottenIsNotWrittenLater) {

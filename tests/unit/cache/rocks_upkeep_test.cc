@@ -329,25 +329,40 @@ TEST_F(RocksUpkeepTest, PinsAreBoundedAndAllOrNothing) {
 
 TEST_F(RocksUpkeepTest, APlanThatCannotBePinnedForDamageIsDroppedAndCounted) {
   const Bundle sound = MakeBundle(1);
-  const Bundle damaged = MakeBundle(2);
+  Bundle damaged = MakeBundle(2);
+  damaged.tenant = "acme";
+  const std::vector<Digest> both = {sound.plan->key, damaged.plan->key};
+  auto open_damaged = [&] {
+    auto fresh = Open();
+    for (const Bundle& bundle : {sound, damaged}) EXPECT_TRUE(fresh->PutBundle(bundle).ok());
+    fresh.reset();
+    WithRawDatabase(options_.dir, [&](rocksdb::DB* db, auto& families) {
+      const std::string_view bytes = BytesOf(damaged.plan->key);
+      const rocksdb::Slice key(bytes.data(), bytes.size());
+      ASSERT_TRUE(db->Put({}, families.at("plans"), key, "nothing like a plan").ok());
+    });
+    return Open();
+  };
   {
-    auto store = Open();
-    for (const Bundle& bundle : {sound, damaged}) ASSERT_TRUE(store->PutBundle(bundle).ok());
+    auto store = open_damaged();
+    const absl::Status refused = store->SetPinned(both, true).status();
+    EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
+    EXPECT_THAT(std::string(Message(refused)), HasSubstr(damaged.plan->key.ToHex()));
+    EXPECT_EQ(store->Stats()[0].dropped, 1);
+    EXPECT_EQ(store->Stats()[0].pinned_plans, 0);
+    EXPECT_FALSE(store->HasPlan(damaged.plan->key));
+    EXPECT_TRUE(store->SetPinned({sound.plan->key}, true).ok());
+    EXPECT_TRUE(store->SetPinned({sound.plan->key}, false).ok());
   }
-  WithRawDatabase(options_.dir, [&](rocksdb::DB* db, auto& families) {
-    const std::string_view bytes = BytesOf(damaged.plan->key);
-    const rocksdb::Slice key(bytes.data(), bytes.size());
-    ASSERT_TRUE(db->Put({}, families.at("plans"), key, "nothing like a plan").ok());
-  });
-  auto store = Open();
-  const absl::Status refused =
-      store->SetPinned({sound.plan->key, damaged.plan->key}, true).status();
-  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
-  EXPECT_THAT(std::string(Message(refused)), HasSubstr(damaged.plan->key.ToHex()));
-  EXPECT_EQ(store->Stats()[0].dropped, 1);
-  EXPECT_EQ(store->Stats()[0].pinned_plans, 0);
-  EXPECT_FALSE(store->HasPlan(damaged.plan->key));
-  EXPECT_TRUE(store->SetPinned({sound.plan->key}, true).ok());
+  // While memory has the plan nobody makes it again: it is written from there.
+  auto memory = std::make_unique<MemoryStore>(1 << 20, Logger::Silent());
+  ASSERT_TRUE(memory->PutBundle(damaged).ok());
+  TieredStore store(std::move(memory), open_damaged());
+  const absl::StatusOr<PinOutcome> pinned = store.SetPinned(both, true);
+  ASSERT_TRUE(pinned.ok()) << pinned.status();
+  EXPECT_EQ(pinned->pinned_plans, 2);
+  EXPECT_EQ(store.Stats()[1].dropped, 1);
+  EXPECT_EQ(store.TenantOf(damaged.plan->key), "acme");
 }
 
 TEST_F(RocksUpkeepTest, TenantsAreChargedForWhatTheyBroughtFirst) {

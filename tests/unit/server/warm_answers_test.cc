@@ -187,9 +187,8 @@ TEST_F(WarmAnswersTest, SaysThatItIsNotStoredAsLongAsThatIsSo) {
   options.free_bytes = [&](const std::string&) { return free.load(); };
   disk = RocksStore::Open(options, Logger::Silent(), clock_);
   ASSERT_TRUE(disk.ok()) << disk.status();
-  const LateWriter::Pauses pauses = {std::chrono::milliseconds(1), std::chrono::milliseconds(4)};
   TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), *std::move(disk),
-                    pauses);
+                    std::chrono::milliseconds(1));
   WarmAnswers answers(store, 1 << 20, clock_);
   const absl::Status full = store.PutBundle(bundle_);
   ASSERT_TRUE(absl::IsResourceExhausted(full)) << full;
