@@ -29,6 +29,13 @@ constexpr std::array<const char*, kFamilyCount> kFamilyNames = {"default",      
 // it.
 constexpr uint64_t kMinBlobBytes = 4 << 10;
 constexpr uint64_t kBlobFileBytes = 64 << 20;
+// Of the bytes in blob files: what is deleted when its collection begins, and ends. It copies the
+// older half of all that is live with each compaction, and keys are digests, so that every
+// compaction meets all files: a store that only grows must not pay for it. Chosen: two to three
+// times of what is written is copied, and the garbage is a third of what is live at most.
+constexpr double kCollectFrom = 0.25;
+constexpr double kCollectTo = 0.1;
+constexpr int64_t kWritesBetweenLooks = 16;
 // Small, because a full disk needs about one memtable of room to recover.
 constexpr size_t kMemtableBytes = 16 << 20;
 // Without it a family that is rarely written pins up to four times all memtables of log files.
@@ -106,7 +113,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(int64_t block_cache_bytes)
   kernels.blob_file_size = kBlobFileBytes;
   // Binary with source, 20 KB: zstd leaves 4.8 KB, lz4 6.4 KB (GEMM and attention kernels).
   kernels.blob_compression_type = rocksdb::kZSTD;
-  kernels.enable_blob_garbage_collection = true;
+  kernels.enable_blob_garbage_collection = false;  // TendGarbage
   kernels.blob_garbage_collection_age_cutoff = 0.5;
   kernels.blob_garbage_collection_force_threshold = 0.5;
 
@@ -201,6 +208,27 @@ int64_t RocksDatabase::LiveBytes(Family of_family) const {
   return property(rocksdb::DB::Properties::kLiveSstFilesSize) +
          property(rocksdb::DB::Properties::kLiveBlobFileSize) -
          property(rocksdb::DB::Properties::kLiveBlobFileGarbageSize);
+}
+
+void RocksDatabase::TendGarbage() {
+  if (++writes_ % kWritesBetweenLooks != 0) return;
+  rocksdb::ColumnFamilyHandle* kernels = family(Family::kKernels);
+  uint64_t all = 0;
+  uint64_t garbage = 0;
+  if (!db_->GetIntProperty(kernels, rocksdb::DB::Properties::kLiveBlobFileSize, &all) ||
+      !db_->GetIntProperty(kernels, rocksdb::DB::Properties::kLiveBlobFileGarbageSize, &garbage)) {
+    return;
+  }
+  const double from = collects_garbage_ ? kCollectTo : kCollectFrom;
+  const bool wanted = static_cast<double>(garbage) > from * static_cast<double>(all);
+  if (wanted == collects_garbage_) return;
+  const rocksdb::Status set =
+      db_->SetOptions(kernels, {{"enable_blob_garbage_collection", wanted ? "true" : "false"}});
+  if (set.ok()) {
+    collects_garbage_ = wanted;
+  } else {
+    logger_.Warning("store_garbage_not_tended", {{"reason", set.ToString()}});
+  }
 }
 
 void RocksDatabase::TryToResume() {

@@ -502,6 +502,7 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
     batch.Put(database_->family(Family::kMeta), PinKey(bundle.plan->key), PinValue(kernels));
   }
   absl::Status status = Commit(&batch, "writing a bundle");
+  if (status.ok()) database_->TendGarbage();
   MutexLock lock(&mutex_);
   if (!status.ok()) {
     for (const auto& [id, facts] : victims) index_.Add(id, facts);

@@ -622,6 +622,30 @@ TEST_F(RocksUpkeepTest, TheDirectoryStaysWithinItsPhysicalBound) {
   EXPECT_LE(most, 3 * options_.budget_bytes + (int64_t{192} << 20));
 }
 
+// Bytes that this process has written up to now.
+int64_t WrittenBytes() {
+  std::ifstream io("/proc/self/io");
+  std::string name;
+  int64_t value = 0;
+  while (io >> name >> value) {
+    if (name == "wchar:") return value;
+  }
+  return 0;
+}
+
+// Keys are digests, so that each compaction meets all files.
+TEST_F(RocksUpkeepTest, AStoreThatOnlyGrowsIsNotCopiedAgainAndAgain) {
+  auto store = Open();
+  const int64_t before = WrittenBytes();
+  for (int i = 0; i < 192; ++i) ASSERT_TRUE(store->PutBundle(MakeBundle(i, 1 << 20)).ok());
+  const int64_t bytes = store->Stats()[0].bytes;
+  EXPECT_GT(bytes, int64_t{384} << 20);
+  const double times = static_cast<double>(WrittenBytes() - before) / static_cast<double>(bytes);
+  RecordProperty("times", StrCat(times));
+  EXPECT_GT(times, 1.5) << "the log and the files";
+  EXPECT_LT(times, 2.6);
+}
+
 TEST_F(RocksUpkeepTest, NothingIsWrittenBelowTheFreeSpaceAndItIsSaidWhy) {
   int64_t free = 1 << 20;
   options_.min_free_bytes = 1 << 20;
