@@ -22,21 +22,43 @@ constexpr size_t kAtOnce = 256;
 
 void EvictionIndex::Add(const EntryId& id, const EntryFacts& facts) {
   Remove(id);
-  entries_.emplace_hint(entries_.end(), id, facts);  // they come in order when a store is opened
+  if (AddEntry(id, facts)) Enter(id, facts);
+}
+
+void EvictionIndex::AddInOrder(const EntryId& id, const EntryFacts& facts) { AddEntry(id, facts); }
+
+// Ages that come in order are put at the end, without a look at half a million others.
+void EvictionIndex::FinishAdding() {
+  using Node = std::pair<const EntryId, EntryFacts>;
+  std::vector<std::pair<int64_t, const Node*>> ages;
+  ages.reserve(entries_.size());
+  for (const Node& node : entries_) {
+    if (!IsPinned(node.first)) ages.emplace_back(node.second.last_use_ms, &node);
+  }
+  // They are in the order of ids already.
+  std::stable_sort(ages.begin(), ages.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  by_age_.clear();
+  by_tenant_.clear();
+  for (const auto& [last_use_ms, node] : ages) Enter(node->first, node->second);
+}
+
+// Whether it may go.
+bool EvictionIndex::AddEntry(const EntryId& id, const EntryFacts& facts) {
+  entries_.emplace_hint(entries_.end(), id, facts);
   bytes_ += facts.bytes;
   newest_use_ms_ = std::max(newest_use_ms_, facts.last_use_ms);
   tenant_bytes_[facts.tenant] += facts.bytes;
   if (id.kind == EntryKind::kPlan) places_.insert({facts.created_ms, id.key});
-  if (IsPinned(id)) {
-    Count(id, 1);
-  } else {
-    Enter(id, facts);
-  }
+  const bool pinned = IsPinned(id);
+  if (pinned) Count(id, 1);
+  return !pinned;
 }
 
 void EvictionIndex::Enter(const EntryId& id, const EntryFacts& facts) {
-  by_age_.insert({facts.last_use_ms, id});
-  by_tenant_[facts.tenant].insert({facts.last_use_ms, id});
+  by_age_.emplace_hint(by_age_.end(), facts.last_use_ms, id);  // most are the newest
+  std::set<Age>& own = by_tenant_[facts.tenant];
+  own.emplace_hint(own.end(), facts.last_use_ms, id);
 }
 
 void EvictionIndex::Leave(const EntryId& id, const EntryFacts& facts) {

@@ -37,6 +37,10 @@ class EvictionIndex {
 
   /// Adds or replaces.
   void Add(const EntryId& id, const EntryFacts& facts);
+  /// For a store that is opened: Add of each new entry, in the order of their ids, and in the end
+  /// once of them all what would take longest one by one.
+  void AddInOrder(const EntryId& id, const EntryFacts& facts);
+  void FinishAdding();
   /// False if absent.
   bool Remove(const EntryId& id);
   /// Notes a use; nothing if absent.
@@ -90,6 +94,7 @@ class EvictionIndex {
   // Removes such entries if what is wanted does not fit into the budget, or until none is left.
   std::vector<Entry> Evict(int64_t wanted_bytes, int64_t budget_bytes, const std::string* tenant,
                            const std::set<EntryId>& keep);
+  bool AddEntry(const EntryId& id, const EntryFacts& facts);
   // An entry may go, or no more.
   void Enter(const EntryId& id, const EntryFacts& facts);
   void Leave(const EntryId& id, const EntryFacts& facts);

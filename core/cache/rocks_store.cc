@@ -138,11 +138,12 @@ absl::Status RocksStore::LoadIndex() {
     EntryId id;
     EntryFacts facts;
     if (ReadFacts(AsView(it->key()), AsView(it->value()), &id, &facts)) {
-      index_.Add(id, facts);
+      index_.AddInOrder(id, facts);
     } else {
       DropUnlisted(it->key().ToString(), &batch);
     }
   }
+  index_.FinishAdding();
   if (batch.Count() > 0) WriteDeletes(&batch);
   logger_.Info("store_opened", {{"dir", options_.dir},
                                 {"plans", index_.plans()},

@@ -109,6 +109,39 @@ TEST(EvictionIndex, RoomForASmallTenantIsNotLookedForAmongTheEntriesOfAll) {
   EXPECT_EQ(index.tenant_bytes().at("large"), 1'000'000);
 }
 
+TEST(EvictionIndex, WhatIsAddedWhenAStoreIsOpenedGoesAsIfItHadBeenAddedOneByOne) {
+  EvictionIndex one_by_one, opened;
+  std::map<EntryId, EntryFacts> entries;
+  for (int i = 0; i < 200; ++i) {
+    const EntryKind kind = i % 3 == 0 ? EntryKind::kPlan : EntryKind::kKernel;
+    entries[{kind, Sha256(StrCat(i))}] = {.bytes = 100,
+                                          .cost_ms = 1.0 + i % 7,
+                                          .last_use_ms = 1000 - i / 5 * 3,
+                                          .tenant = i % 2 == 0 ? "a" : "b"};
+  }
+  const auto pinned = std::prev(entries.end())->first.key;  // a kernel
+  const Digest plan = entries.begin()->first.key;
+  for (EvictionIndex* index : {&one_by_one, &opened}) index->Pin(plan, {pinned});
+  for (const auto& [id, facts] : entries) {
+    one_by_one.Add(id, facts);
+    opened.AddInOrder(id, facts);
+  }
+  opened.FinishAdding();
+  EXPECT_EQ(opened.bytes(), one_by_one.bytes());
+  EXPECT_EQ(opened.pinned_bytes(), 200);
+  EXPECT_EQ(opened.tenant_bytes(), one_by_one.tenant_bytes());
+  for (int i = 0; i < 20; ++i) {
+    auto gone = opened.MakeRoom(1000, opened.bytes(), {});
+    auto also = one_by_one.MakeRoom(1000, one_by_one.bytes(), {});
+    ASSERT_EQ(gone.size(), also.size());
+    for (size_t k = 0; k < gone.size(); ++k) EXPECT_EQ(gone[k].first, also[k].first) << i;
+    gone = opened.MakeTenantRoom("a", 300, opened.TenantBytes("a"), {});
+    also = one_by_one.MakeTenantRoom("a", 300, one_by_one.TenantBytes("a"), {});
+    ASSERT_EQ(gone.size(), also.size());
+    for (size_t k = 0; k < gone.size(); ++k) EXPECT_EQ(gone[k].first, also[k].first) << i;
+  }
+}
+
 TEST(EvictionIndex, ATenantsPinnedEntriesStayAndGoOnceTheyAreUnpinned) {
   EvictionIndex index;
   for (int i = 0; i < 4; ++i) {
