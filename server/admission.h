@@ -75,8 +75,7 @@ class Admission {
 
   /// ResourceExhausted, with kRetryAfter: too many bytes in the calls under way, or more calls of
   /// the tenant than its rate allows. Unavailable: closed.
-  absl::StatusOr<Pass> Enter(const WorkOwner& owner, int64_t bytes,
-                             RpcMethod method = RpcMethod::kPlanFusion);
+  absl::StatusOr<Pass> Enter(const WorkOwner& owner, int64_t bytes, RpcMethod method);
 
   /// A place among those that run or wait. ResourceExhausted, with kRetryAfter: there is none; or,
   /// where calls wait for a thread before it, that wait and the work of a call of its method would

@@ -42,7 +42,7 @@ int64_t Milliseconds(double seconds) { return static_cast<int64_t>(seconds * 1e3
 // In the order in which a request meets them.
 std::vector<ServiceLimit> LimitsOf(const ServerConfig& config, const PipelineOptions& pipeline) {
   int64_t calls = config.request_threads + config.request_queue;
-  return {
+  std::vector<ServiceLimit> limits = {
       {"request bytes", config.max_request_bytes, "bytes", "--max-request-bytes"},
       {"calls under way", calls, "calls", "--request-threads plus --request-queue"},
       {"calls at work", config.request_threads, "calls", "--request-threads"},
@@ -82,9 +82,12 @@ std::vector<ServiceLimit> LimitsOf(const ServerConfig& config, const PipelineOpt
       {"address space of a worker (0: no limit)", config.worker_memory_bytes, "bytes",
        "--worker-memory"},
       {"bytes kept in memory", config.memory_limit_bytes, "bytes", "--memory-limit"},
-      {"bytes kept on disk", config.store_dir.empty() ? 0 : config.store_limit_bytes, "bytes",
-       "--store-limit"},
   };
+  if (config.store_dir.empty()) return limits;
+  const bool bounded = config.store_limit_bytes < INT64_MAX;
+  limits.push_back({"bytes kept on disk (0: no limit)", bounded ? config.store_limit_bytes : 0,
+                    "bytes", "--store-limit"});
+  return limits;
 }
 
 }  // namespace

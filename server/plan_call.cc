@@ -27,7 +27,7 @@ class CompileWatch final : public StageObserver {
 
   void OnStage(std::string_view stage, int done, int total) override {
     if (next_ != nullptr) next_->OnStage(stage, done, total);
-    if (stage != "compile" && stage != "search") {
+    if (stage != kCompileStage && stage != kSearchStage) {
       End();
     } else if (!begin_.has_value()) {
       begin_ = clock_.Now();

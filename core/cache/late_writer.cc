@@ -52,10 +52,11 @@ void LateWriter::Remove(const Digest& plan) {
   plans_.erase(plan);
 }
 
-std::string LateWriter::ReasonOf(const Digest& plan) const {
+std::optional<UnwrittenPlan> LateWriter::Find(const Digest& plan) const {
   MutexLock lock(&mutex_);
   auto it = plans_.find(plan);
-  return it == plans_.end() ? "" : it->second.facts.reason;
+  if (it == plans_.end()) return std::nullopt;
+  return it->second.facts;
 }
 
 int64_t LateWriter::waiting() const {
@@ -70,7 +71,7 @@ bool LateWriter::IsStopping() const {
 }
 
 // False: it is the last one.
-bool LateWriter::AwaitRound(Entries* plans) {
+bool LateWriter::AwaitRound() {
   MutexLock lock(&mutex_);
   while (plans_.empty() && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);
   const Nanoseconds end = Clock::Real().Now() + pause_;
@@ -79,11 +80,16 @@ bool LateWriter::AwaitRound(Entries* plans) {
     if (left <= Nanoseconds(0)) break;
     changed_.WaitFor(&mutex_, left);
   }
-  *plans = plans_;
   return !stopping_;
 }
 
-void LateWriter::TryAll(Entries plans, const std::function<bool()>& may_go_on) {
+void LateWriter::TryAll(const std::function<bool()>& may_go_on) {
+  if (!disk_.is_writable()) return;
+  Entries plans;
+  {
+    MutexLock lock(&mutex_);
+    plans = plans_;
+  }
   for (auto& [plan, entry] : plans) {
     if (!may_go_on()) return;
     const Now now = disk_.write(plan, &entry.facts);
@@ -99,13 +105,9 @@ void LateWriter::TryAll(Entries plans, const std::function<bool()>& may_go_on) {
 }
 
 void LateWriter::Work() {
-  Entries plans;
-  while (AwaitRound(&plans)) {
-    if (disk_.is_writable()) TryAll(std::move(plans), [this] { return !IsStopping(); });
-  }
+  while (AwaitRound()) TryAll([this] { return !IsStopping(); });
   const Nanoseconds end = Clock::Real().Now() + kLastRound;
-  if (!disk_.is_writable()) return;
-  TryAll(std::move(plans), [end] { return Clock::Real().Now() < end; });
+  TryAll([end] { return Clock::Real().Now() < end; });
 }
 
 }  // namespace fusion

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
@@ -41,8 +42,8 @@ class LateWriter {
   /// Of one that is there already the kernels of both count, and who was charged first is.
   void Add(const Digest& plan, UnwrittenPlan facts);
   void Remove(const Digest& plan);
-  /// Why the plan is not written; empty: nothing is known of it here.
-  std::string ReasonOf(const Digest& plan) const;
+  /// Nothing: the plan is written, or not known here.
+  std::optional<UnwrittenPlan> Find(const Digest& plan) const;
   /// Plans that will be tried again.
   int64_t waiting() const;
 
@@ -56,8 +57,8 @@ class LateWriter {
   static constexpr size_t kMost = 1 << 16;
 
   void Work();
-  bool AwaitRound(Entries* plans);
-  void TryAll(Entries plans, const std::function<bool()>& may_go_on);
+  bool AwaitRound();
+  void TryAll(const std::function<bool()>& may_go_on);
   bool IsStopping() const;
 
   const Disk disk_;

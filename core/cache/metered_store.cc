@@ -51,6 +51,7 @@ std::vector<StoreStats> MeteredStore::Stats() const { return inner_->Stats(); }
 std::shared_ptr<const KernelArtifact> MeteredStore::PeekKernel(const Digest& key) {
   return inner_->PeekKernel(key);
 }
+absl::Status MeteredStore::CheckWritable() const { return inner_->CheckWritable(); }
 std::string MeteredStore::WhyUnwritten(const Digest& plan) const {
   return inner_->WhyUnwritten(plan);
 }

@@ -158,10 +158,10 @@ absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& pla
   // What is in front alone, or was dropped behind just now for damage, is written first.
   const bool gone = absl::IsNotFound(outcome.status()) || absl::IsDataLoss(outcome.status());
   for (size_t i = 0; pinned && gone && !outcome.ok() && i < plans.size(); ++i) {
-    const Bundle plan = {.plan = back_->HasPlan(plans[i]) ? nullptr : front_->PeekPlan(plans[i]),
-                         .kernels = {},
-                         .tenant = tenants[i]};
-    if (plan.plan == nullptr || !PutBehind(plan).ok()) continue;
+    if (back_->HasPlan(plans[i])) continue;
+    UnwrittenPlan facts = late_.Find(plans[i]).value_or(UnwrittenPlan{.tenant = tenants[i]});
+    facts.may_pass = true;  // room may have been made for it
+    if (PutBehindLate(plans[i], &facts) != LateWriter::Now::kDone) continue;
     late_.Remove(plans[i]);
     outcome = back_->SetPinned(plans, pinned);
   }

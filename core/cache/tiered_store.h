@@ -28,13 +28,16 @@ class TieredStore final : public Store {
   /// The status of the store behind; the front takes the bundle even if that fails, and its plan is
   /// written once the store behind can write again, if the front has it still.
   absl::Status PutBundle(const Bundle& bundle) override;
-  std::string WhyUnwritten(const Digest& plan) const override { return late_.ReasonOf(plan); }
+  absl::Status CheckWritable() const override { return back_->CheckWritable(); }
+  std::string WhyUnwritten(const Digest& plan) const override {
+    return late_.Find(plan).value_or(UnwrittenPlan()).reason;
+  }
   PlanPage ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
                        size_t limit) override;
   std::vector<StoreStats> Stats() const override;
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   std::string TenantOf(const Digest& plan) const override;
-  /// Kernels of what is pinned that are in front alone are written behind; so are plans.
+  /// What is pinned and in front alone, plans and their kernels, is written behind.
   absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned) override;
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
   absl::StatusOr<StoreCheck> Verify(const CancelToken& cancel) override;

@@ -101,20 +101,20 @@ class PlanBuilds::Teller {
       observer_->OnStage("plan", 0, 0);
     }
     if (round.search != nullptr) {
-      TellCounts("search", round.search->done, round.search->total);
+      TellCounts(kSearchStage, round.search->done, round.search->total);
     } else if (round.batch != nullptr) {
-      TellCounts("compile", DoneOf(*round.batch), static_cast<int>(round.batch->found.size()));
+      TellCounts(kCompileStage, DoneOf(*round.batch), static_cast<int>(round.batch->found.size()));
     }
   }
   void TellAll(int kernels) {
-    if (observer_ != nullptr) TellCounts("compile", kernels, kernels);
+    if (observer_ != nullptr) TellCounts(kCompileStage, kernels, kernels);
   }
   int round() const { return round_; }
 
  private:
   using Counts = std::tuple<std::string, int, int>;
 
-  void TellCounts(const char* stage, int done, int total) {
+  void TellCounts(std::string_view stage, int done, int total) {
     Counts counts(stage, done, total);
     if (std::exchange(told_, counts) != counts) observer_->OnStage(stage, done, total);
   }

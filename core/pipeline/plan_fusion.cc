@@ -246,7 +246,7 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
   bool by_deadline = request.mode == PlanMode::kByDeadline;
   CancelToken patience(stages.cancel, clock_.Now() + request.ready_within);
   reply->stored = planned->stored;  // the one whose kernels are started now
-  BuiltOr built = RunStage(stages, "compile", [&] {
+  BuiltOr built = RunStage(stages, kCompileStage, [&] {
     return builds_.Build(work, planned, by_deadline ? patience : stages.cancel, stages.observer,
                          /*goes_on=*/by_deadline, stages.owner);
   });
@@ -260,7 +260,7 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
     Nanoseconds& took = stages.times.back().took;
     const Nanoseconds own = std::min(searched, took);
     took -= own;
-    stages.times.push_back({"search", own});
+    stages.times.push_back({std::string(kSearchStage), own});
   }
   reply->warnings.insert(reply->warnings.end(), (*built)->warnings.begin(),
                          (*built)->warnings.end());

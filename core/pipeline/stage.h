@@ -14,6 +14,10 @@
 
 namespace fusion {
 
+/// Stages in which a request waits for work that goes on without it.
+inline constexpr std::string_view kCompileStage = "compile";
+inline constexpr std::string_view kSearchStage = "search";
+
 /// Told how far a request is: that a stage begins, or that `done` of its `total` steps are over (0
 /// of 0 for stages without steps). Called on the thread that wants the answer; must be quick.
 class StageObserver {

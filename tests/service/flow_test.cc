@@ -354,6 +354,37 @@ TEST_F(FlowTest, WhoMeetsAFullCompileQueueIsToldWhenToTryAgainAndGetsThere) {
   }
 }
 
+// Threads that wait for compilers are held, but a call behind them has little to do itself.
+TEST_F(FlowTest, WhatCompilersTakeIsNoReasonToRefuseACallForItsDeadline) {
+  constexpr std::string_view kSlowCompiler = R"(#!/bin/sh
+case "$1" in --version|-print-prog-name=*) exec /usr/bin/g++ "$@";; esac
+[ ! -e "$(dirname "$0")/slow" ] || sleep 2
+exec /usr/bin/g++ "$@"
+)";
+  Start({"--allow-compiler", WriteCompiler(kSlowCompiler), "--sandbox", "none", "--workers", "1",
+         "--request-threads", "2", "--request-queue", "8"});
+  dir_.Write("slow", "");
+  auto distinct = [](int64_t rows, v1::PlanMode mode) {
+    return RequestFor(LinearReluModel(rows).proto(), mode);
+  };
+  caller_->Plan(distinct(10, v1::PLAN_MODE_COMPILE));  // twice two seconds: so much it knows
+  std::vector<std::thread> others;
+  for (int64_t rows : {11, 12, 13}) {
+    others.emplace_back([&, rows] {
+      v1::PlanFusionResponse response;
+      FusionCaller(daemon_->address()).Plan(distinct(rows, v1::PLAN_MODE_COMPILE), &response);
+    });
+  }
+  ASSERT_TRUE(Eventually([&] { return Status()["calls"]["queued"].get<int64_t>() == 1; }));
+  // Until it begins two seconds or more, half of a compile; with a whole one of its own twice that
+  // would be more than it has.
+  v1::PlanFusionResponse response;
+  const grpc::Status status =
+      caller_->Plan(distinct(14, v1::PLAN_MODE_PLAN_ONLY), &response, std::chrono::seconds(10));
+  EXPECT_NE(status.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED) << status.error_message();
+  for (std::thread& other : others) other.join();
+}
+
 // Two tenants, of whom one asks for more than there is; what he asks for takes until the gate
 // opens.
 class TwoTenantsTest : public FlowTest {

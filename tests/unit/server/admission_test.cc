@@ -54,7 +54,8 @@ TEST(AdmissionTest, WhatTakesNoThreadIsLetInWhileAllAreTaken) {
   absl::StatusOr<Admission::Pass> working = Enter(admission, 10);
   ASSERT_TRUE(working.ok());
   EXPECT_TRUE(absl::IsResourceExhausted(Enter(admission, 10).status()));
-  absl::StatusOr<Admission::Pass> at_hand = admission.Enter({"default"}, 10);
+  absl::StatusOr<Admission::Pass> at_hand =
+      admission.Enter({"default"}, 10, RpcMethod::kPlanFusion);
   EXPECT_TRUE(at_hand.ok()) << at_hand.status();
   EXPECT_EQ(admission.calls(), 2);
 }
