@@ -59,10 +59,38 @@ std::optional<UnwrittenPlan> LateWriter::Find(const Digest& plan) const {
   return it->second.facts;
 }
 
+std::string LateWriter::ReasonOf(const Digest& plan) const {
+  MutexLock lock(&mutex_);
+  auto it = plans_.find(plan);
+  return it == plans_.end() ? std::string() : it->second.facts.reason;
+}
+
 int64_t LateWriter::waiting() const {
   MutexLock lock(&mutex_);
   return std::count_if(plans_.begin(), plans_.end(),
-                       [](const auto& plan) { return plan.second.facts.may_pass; });
+                       [](const auto& plan) { return plan.second.facts.may_pass(); });
+}
+
+LateWriter::Numbered LateWriter::All() const {
+  MutexLock lock(&mutex_);
+  Numbered all;
+  all.reserve(plans_.size());
+  for (const auto& [plan, entry] : plans_) all.emplace_back(plan, entry.number);
+  return all;
+}
+
+// Null: it is gone, or was added anew.
+LateWriter::Entry* LateWriter::FindLocked(const Digest& plan, uint64_t number) {
+  auto it = plans_.find(plan);
+  return it != plans_.end() && it->second.number == number ? &it->second : nullptr;
+}
+
+void LateWriter::Prune() {
+  for (const auto& [plan, number] : All()) {
+    if (disk_.is_kept(plan)) continue;
+    MutexLock lock(&mutex_);
+    if (FindLocked(plan, number) != nullptr) plans_.erase(plan);
+  }
 }
 
 bool LateWriter::IsStopping() const {
@@ -84,22 +112,20 @@ bool LateWriter::AwaitRound() {
 }
 
 void LateWriter::TryAll(const std::function<bool()>& may_go_on) {
+  Prune();
   if (!disk_.is_writable()) return;
-  Entries plans;
-  {
-    MutexLock lock(&mutex_);
-    plans = plans_;
-  }
-  for (auto& [plan, entry] : plans) {
+  for (const auto& [plan, number] : All()) {
     if (!may_go_on()) return;
-    const Now now = disk_.write(plan, &entry.facts);
+    std::optional<UnwrittenPlan> facts = Find(plan);
+    if (!facts.has_value() || !facts->may_pass()) continue;
+    const Now now = disk_.write(plan, &*facts);
     MutexLock lock(&mutex_);
-    auto it = plans_.find(plan);
-    if (it == plans_.end() || it->second.number != entry.number) continue;
+    Entry* entry = FindLocked(plan, number);
+    if (entry == nullptr) continue;
     if (now == Now::kDone) {
-      plans_.erase(it);
+      plans_.erase(plan);
     } else {
-      it->second.facts = entry.facts;
+      entry->facts = *std::move(facts);
     }
   }
 }

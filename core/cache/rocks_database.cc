@@ -212,7 +212,7 @@ int64_t RocksDatabase::LiveBytes(Family of_family) const {
 }
 
 void RocksDatabase::TendGarbage() {
-  if (++writes_ % kWritesBetweenLooks != 0) return;
+  if (writes_++ % kWritesBetweenLooks != 0) return;
   rocksdb::ColumnFamilyHandle* kernels = family(Family::kKernels);
   uint64_t all = 0;
   uint64_t garbage = 0;
@@ -220,16 +220,14 @@ void RocksDatabase::TendGarbage() {
       !db_->GetIntProperty(kernels, rocksdb::DB::Properties::kLiveBlobFileGarbageSize, &garbage)) {
     return;
   }
-  const double from = collects_garbage_ ? kCollectTo : kCollectFrom;
+  // Asked each time: an option whose change could not be noted in a full disk's files may count.
+  const bool collects = db_->GetOptions(kernels).enable_blob_garbage_collection;
+  const double from = collects ? kCollectTo : kCollectFrom;
   const bool wanted = static_cast<double>(garbage) > from * static_cast<double>(all);
-  if (wanted == collects_garbage_) return;
+  if (wanted == collects) return;
   const rocksdb::Status set =
       db_->SetOptions(kernels, {{"enable_blob_garbage_collection", wanted ? "true" : "false"}});
-  if (set.ok()) {
-    collects_garbage_ = wanted;
-  } else {
-    logger_.Warning("store_garbage_not_tended", {{"reason", set.ToString()}});
-  }
+  if (!set.ok()) logger_.Warning("store_garbage_not_tended", {{"reason", set.ToString()}});
 }
 
 void RocksDatabase::TryToResume() {

@@ -68,8 +68,6 @@ class RocksDatabase {
   /// Has compactions leave out what is deleted of kernels while there is enough of it. Quick but
   /// now and then; for who has written, one at a time.
   void TendGarbage();
-  /// Whether they do.
-  bool collects_garbage() const { return collects_garbage_; }
 
   /// Bytes of a family's files without garbage that a compaction would leave out.
   int64_t LiveBytes(Family of_family) const;
@@ -94,7 +92,6 @@ class RocksDatabase {
   std::array<rocksdb::ColumnFamilyHandle*, kFamilyCount> families_{};
   std::string set_aside_;
   int64_t writes_ = 0;  // that TendGarbage was told of
-  std::atomic<bool> collects_garbage_{false};
   std::atomic<int64_t> log_damage_{0};
   Mutex resume_mutex_;
   bool resuming_ ABSL_GUARDED_BY(resume_mutex_) = false;

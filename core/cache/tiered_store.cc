@@ -9,8 +9,9 @@ TieredStore::TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> ba
     : front_(std::move(front)),
       back_(std::move(back)),
       late_({.is_writable = [this] { return back_->CheckWritable().ok(); },
+             .is_kept = [this](const Digest& plan) { return front_->HasPlan(plan); },
              .write = [this](const Digest& plan,
-                             UnwrittenPlan* facts) { return PutBehindLate(plan, facts); }},
+                             UnwrittenPlan* facts) { return TryLate(plan, facts); }},
             late_pause) {}
 
 Found<StoredPlan> TieredStore::GetPlan(const EntryKey& key) {
@@ -75,61 +76,61 @@ std::vector<std::shared_ptr<const KernelArtifact>> TieredStore::InFrontAlone(con
   return kernels;
 }
 
-absl::Status TieredStore::PutBehind(const Bundle& bundle) {
-  if (InFrontAlone(bundle).empty()) return back_->PutBundle(bundle);
+absl::Status TieredStore::PutBundle(const Bundle& bundle) {
+  const bool awaited = bundle.plan != nullptr && late_.Find(bundle.plan->key).has_value();
+  if (!awaited && InFrontAlone(bundle).empty()) return PutInBoth(bundle);
   MutexLock lock(&completing_);
   Bundle whole = bundle;
   for (auto& kernel : InFrontAlone(bundle)) whole.kernels.push_back(std::move(kernel));
-  return back_->PutBundle(whole);
+  return PutInBoth(whole);
 }
 
-absl::Status TieredStore::PutBundle(const Bundle& bundle) {
+absl::Status TieredStore::PutInBoth(const Bundle& bundle) {
   int64_t forgets = forgets_;
-  absl::Status stored = PutBehind(bundle);
+  absl::Status stored = back_->PutBundle(bundle);
   PutInFront(bundle, forgets);
   if (bundle.plan == nullptr) return stored;
+  const Digest& plan = bundle.plan->key;
   if (stored.ok()) {
-    late_.Remove(bundle.plan->key);
-  } else {
-    late_.Add(bundle.plan->key, FactsOf(bundle, stored));
+    late_.Remove(plan);
+  } else if (front_->HasPlan(plan)) {
+    UnwrittenPlan facts{.kernels = {},
+                        .tenant = bundle.tenant,
+                        .reason = std::string(Message(stored)),
+                        .refusals = IsRefusedForItself(stored) ? 1 : 0};
+    for (const auto& kernel : bundle.kernels) facts.kernels.push_back(kernel->key);
+    late_.Add(plan, std::move(facts));
   }
   return stored;
 }
 
-// Where others could be written it is refused for what it is: its size, its tenant, a limit.
-UnwrittenPlan TieredStore::FactsOf(const Bundle& bundle, const absl::Status& why) const {
-  UnwrittenPlan facts{.kernels = {},
-                      .tenant = bundle.tenant,
-                      .reason = std::string(Message(why)),
-                      .may_pass = absl::IsUnavailable(why) || !back_->CheckWritable().ok()};
-  for (const auto& kernel : bundle.kernels) facts.kernels.push_back(kernel->key);
-  return facts;
+// Where others could be written it is refused for what it is: its size, its tenant, a limit. Or
+// there is room again just now.
+bool TieredStore::IsRefusedForItself(const absl::Status& why) const {
+  return !absl::IsUnavailable(why) && back_->CheckWritable().ok();
 }
 
-// As it was to be written, or not at all.
-LateWriter::Now TieredStore::PutBehindLate(const Digest& plan, UnwrittenPlan* facts) {
-  using Now = LateWriter::Now;
-  MutexLock lock(&completing_);
-  Bundle bundle{.plan = front_->PeekPlan(plan), .kernels = {}, .tenant = facts->tenant};
-  if (bundle.plan == nullptr) return Now::kDone;
-  if (!facts->may_pass) return Now::kLater;
-  for (const Digest& kernel : facts->kernels) {
-    if (back_->HasKernel(kernel)) continue;
-    bundle.kernels.push_back(front_->PeekKernel(kernel));
-    if (bundle.kernels.back() == nullptr) {
-      // Who asks for it makes it anew, and the plan is published with it.
-      *facts = {.kernels = {},
-                .tenant = facts->tenant,
-                .reason = "a kernel of it is not in memory any more",
-                .may_pass = false};
-      return Now::kLater;
-    }
+// With what the front has of the kernels that were to be written with it, and of its own; others
+// whoever asks for it makes again.
+absl::Status TieredStore::PutBehindLate(const Digest& plan, const UnwrittenPlan& facts) {
+  Bundle bundle{.plan = front_->PeekPlan(plan), .kernels = {}, .tenant = facts.tenant};
+  if (bundle.plan == nullptr) return absl::OkStatus();
+  for (const Digest& key : facts.kernels) {
+    std::shared_ptr<const KernelArtifact> near = front_->PeekKernel(key);
+    if (near != nullptr) bundle.kernels.push_back(std::move(near));
   }
   for (auto& kernel : InFrontAlone(bundle)) bundle.kernels.push_back(std::move(kernel));
-  const absl::Status stored = back_->PutBundle(bundle);
-  if (stored.ok()) return Now::kDone;
-  *facts = FactsOf(bundle, stored);
-  return Now::kLater;
+  return back_->PutBundle(bundle);
+}
+
+LateWriter::Now TieredStore::TryLate(const Digest& plan, UnwrittenPlan* facts) {
+  MutexLock lock(&completing_);
+  if (!late_.Find(plan).has_value()) return LateWriter::Now::kDone;  // published anew since
+  const absl::Status stored = PutBehindLate(plan, *facts);
+  if (stored.ok()) return LateWriter::Now::kDone;
+  facts->reason = Message(stored);
+  facts->refusals += IsRefusedForItself(stored) ? 1 : 0;
+  return LateWriter::Now::kLater;
 }
 
 PlanPage TieredStore::ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
@@ -158,10 +159,10 @@ absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& pla
   // What is in front alone, or was dropped behind just now for damage, is written first.
   const bool gone = absl::IsNotFound(outcome.status()) || absl::IsDataLoss(outcome.status());
   for (size_t i = 0; pinned && gone && !outcome.ok() && i < plans.size(); ++i) {
-    if (back_->HasPlan(plans[i])) continue;
-    UnwrittenPlan facts = late_.Find(plans[i]).value_or(UnwrittenPlan{.tenant = tenants[i]});
-    facts.may_pass = true;  // room may have been made for it
-    if (PutBehindLate(plans[i], &facts) != LateWriter::Now::kDone) continue;
+    MutexLock lock(&completing_);
+    if (back_->HasPlan(plans[i]) || !front_->HasPlan(plans[i])) continue;
+    const UnwrittenPlan facts = late_.Find(plans[i]).value_or(UnwrittenPlan{.tenant = tenants[i]});
+    if (!PutBehindLate(plans[i], facts).ok()) continue;
     late_.Remove(plans[i]);
     outcome = back_->SetPinned(plans, pinned);
   }
@@ -169,10 +170,12 @@ absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& pla
   // None of what is pinned goes for them any more.
   std::string not_written;
   for (const Digest& key : plans) {
-    const Bundle plan = {
-        .plan = back_->PeekPlan(key), .kernels = {}, .tenant = back_->TenantOf(key)};
-    if (InFrontAlone(plan).empty()) continue;
-    if (absl::Status stored = PutBehind(plan); !stored.ok()) not_written = Message(stored);
+    MutexLock lock(&completing_);
+    Bundle missing{.plan = nullptr, .kernels = {}, .tenant = back_->TenantOf(key)};
+    missing.kernels = InFrontAlone({.plan = back_->PeekPlan(key), .kernels = {}});
+    if (missing.kernels.empty()) continue;
+    if (absl::Status stored = back_->PutBundle(missing); !stored.ok())
+      not_written = Message(stored);
   }
   absl::StatusOr<PinOutcome> now = back_->SetPinned(plans, true);
   if (!now.ok()) return outcome;  // somebody has forgotten one since
@@ -187,6 +190,7 @@ absl::StatusOr<Forgotten> TieredStore::Forget(const ForgetQuery& query) {
   MutexLock lock(&mutex_);
   ++forgets_;
   front_->Forget(query).IgnoreError();
+  late_.Prune();
   return gone;
 }
 

@@ -29,9 +29,7 @@ class TieredStore final : public Store {
   /// written once the store behind can write again, if the front has it still.
   absl::Status PutBundle(const Bundle& bundle) override;
   absl::Status CheckWritable() const override { return back_->CheckWritable(); }
-  std::string WhyUnwritten(const Digest& plan) const override {
-    return late_.Find(plan).value_or(UnwrittenPlan()).reason;
-  }
+  std::string WhyUnwritten(const Digest& plan) const override { return late_.ReasonOf(plan); }
   PlanPage ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
                        size_t limit) override;
   std::vector<StoreStats> Stats() const override;
@@ -48,17 +46,18 @@ class TieredStore final : public Store {
 
  private:
   std::vector<std::shared_ptr<const KernelArtifact>> InFrontAlone(const Bundle& bundle);
-  // With them.
-  absl::Status PutBehind(const Bundle& bundle);
-  LateWriter::Now PutBehindLate(const Digest& plan, UnwrittenPlan* facts);
-  UnwrittenPlan FactsOf(const Bundle& bundle, const absl::Status& why) const;
+  absl::Status PutInBoth(const Bundle& bundle);
+  absl::Status PutBehindLate(const Digest& plan, const UnwrittenPlan& facts)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(completing_);
+  LateWriter::Now TryLate(const Digest& plan, UnwrittenPlan* facts);
+  bool IsRefusedForItself(const absl::Status& why) const;
   // What was read or written behind since there were so many `forgets`.
   void PutInFront(const Bundle& bundle, int64_t forgets);
 
   const std::unique_ptr<Store> front_;
   const std::unique_ptr<Store> back_;
-  // Held while kernels go from the front behind, and while something is forgotten: it must not come
-  // back so.
+  // Held while something goes from the front behind, and while it is forgotten or another plan
+  // comes in its place: it must not come back so.
   Mutex completing_;
   // Held for the front alone. What was read or written behind before something was forgotten there
   // must not come into the front afterwards.

@@ -394,7 +394,7 @@ BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> pla
   for (size_t k = 0; k < built->found.size(); ++k) {
     if (made_here.contains(built->kernels[k]->key)) built->found[k] = false;
   }
-  if (pending) built->unsearched = {work, planned, lasting};
+  if (pending) built->unsearched = {work, planned, lasting, owner};
   return BuiltOr(std::move(built));
 }
 
@@ -537,7 +537,7 @@ std::shared_ptr<const Built> PlanBuilds::SearchAndPlan(const Built& picks, Searc
   Bundle bundle{.plan = lasting ? built->stored : nullptr, .kernels = {}};
   if (batch != nullptr) bundle = BundleOf(bundle.plan, *batch);
   bench.AddFindings(&bundle);
-  Publish(std::move(bundle), &built->warnings);
+  Publish(std::move(bundle), &built->warnings, from.owner);
   std::set<Digest> made_here;
   for (size_t k = 0; k < picks.kernels.size(); ++k) {
     if (!picks.found[k]) made_here.insert(picks.kernels[k]->key);

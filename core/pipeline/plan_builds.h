@@ -43,6 +43,7 @@ struct Built {
     WorkPtr work;
     std::shared_ptr<const Planned> planned;
     bool lasting = true;  // the plan may be stored
+    WorkOwner owner;      // who is charged for what is found
   };
   /// Of a plan whose search is pending, or has come less far than that of the stored one.
   std::optional<Unsearched> unsearched;
@@ -210,7 +211,7 @@ class PlanBuilds {
   void SetRound(Search* search, Round round);
   Round RoundOf(const Search& search) const;
 
-  void Publish(Bundle bundle, std::vector<std::string>* warnings, const WorkOwner& owner = {});
+  void Publish(Bundle bundle, std::vector<std::string>* warnings, const WorkOwner& owner);
   bool Unregister(const fusion::Plan& plan, Batch* batch, WorkPtr* work);
   static Bundle BundleOf(std::shared_ptr<const StoredPlan> plan, const Batch& batch);
 

@@ -266,6 +266,23 @@ TEST_F(MeasureTest, CapabilitiesOfAService) {
   }
 }
 
+TEST_F(MeasureTest, CapabilitiesSayHowMuchIsKeptOnDisk) {
+  auto limit = [&](std::vector<std::string> args) {
+    args.insert(args.begin(), {"capabilities", "--json"});
+    const ProgramResult result = BareCtl(args);
+    EXPECT_EQ(result.code, 0) << result.err;
+    const Json all = Json::parse(result.out, nullptr, false);
+    for (const Json& row : all["limits"]) {
+      if (row["option"] == "--store-limit") return row["value"].get<int64_t>();
+    }
+    return int64_t{-1};
+  };
+  const std::string store = dir_.path("store");
+  EXPECT_EQ(limit({}), -1) << "nothing is kept";
+  EXPECT_EQ(limit({"--store", store, "--store-limit", "1MiB"}), 1 << 20);
+  EXPECT_EQ(limit({"--store", store}), 0) << "a fusiond of its own puts nothing out";
+}
+
 TEST_F(MeasureTest, CommandsThatAskAServiceSayWhereNoneIs) {
   for (const char* command : {"report", "list", "capabilities"}) {
     ProgramResult result = BareCtl({command, "--server", "unix:" + dir_.path("nothing")});

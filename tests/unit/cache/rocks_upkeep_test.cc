@@ -648,6 +648,52 @@ TEST_F(RocksUpkeepTest, AStoreThatOnlyGrowsIsNotCopiedAgainAndAgain) {
   EXPECT_LT(times, 2.6);
 }
 
+// By the options that it keeps in its directory, of which the last count.
+bool CollectsGarbage(const std::string& dir) {
+  std::pair<int64_t, std::string> last;
+  for (const auto& file : std::filesystem::directory_iterator(dir)) {
+    const std::string name = file.path().filename();
+    int64_t number = 0;
+    if (sscanf(name.c_str(), "OPTIONS-%ld", &number) == 1) last = std::max(last, {number, name});
+  }
+  std::ifstream options(StrCat(dir, "/", last.second));
+  bool of_kernels = false;
+  for (std::string line; std::getline(options, line);) {
+    if (line.find("[CFOptions ") != std::string::npos) {
+      of_kernels = line.find("\"kernels\"") != std::string::npos;
+    }
+    if (of_kernels && line.find("enable_blob_garbage_collection=true") != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// What is deleted lies scattered: no file is free of what is kept.
+TEST_F(RocksUpkeepTest, GarbageIsCollectedWhileThereIsMuchOfIt) {
+  auto store = Open();
+  int made = 0;
+  auto put = [&](int bundles) {
+    for (int i = 0; i < bundles; ++i) {
+      ASSERT_TRUE(store->PutBundle(MakeBundle(made++, 1 << 20)).ok());
+    }
+  };
+  put(96);
+  EXPECT_FALSE(CollectsGarbage(options_.dir));
+  std::vector<Digest> second;
+  for (int i = 0; i < made; i += 2) {
+    for (const auto& kernel : MakeBundle(i, 1 << 20).kernels) second.push_back(kernel->key);
+  }
+  ASSERT_TRUE(store->Forget({.kernels = second}).ok());
+  for (int i = 0; i < 6 && !CollectsGarbage(options_.dir); ++i) put(16);
+  EXPECT_TRUE(CollectsGarbage(options_.dir));
+  for (int i = 0; i < 12 && CollectsGarbage(options_.dir); ++i) put(16);
+  EXPECT_FALSE(CollectsGarbage(options_.dir)) << "little is left";
+  const StoreStats stats = store->Stats()[0];
+  RecordProperty("live_mib", StrCat(stats.bytes >> 20));
+  RecordProperty("disk_mib", StrCat(stats.disk_bytes >> 20));
+}
+
 TEST_F(RocksUpkeepTest, NothingIsWrittenBelowTheFreeSpaceAndItIsSaidWhy) {
   int64_t free = 1 << 20;
   options_.min_free_bytes = 1 << 20;

@@ -62,8 +62,11 @@ class FullStore final : public Store {
   }
   int64_t removals() const override { return 0; }
   absl::Status PutBundle(const Bundle& bundle) override {
-    if (on_put) on_put();
-    if (full) return ResourceExhausted("full");
+    if (on_put) on_put(bundle);
+    if (full) {
+      full = !empties_itself;
+      return ResourceExhausted("full");
+    }
     if (refused == bundle.tenant) return ResourceExhausted("no room for ", bundle.tenant);
     taken.push_back(bundle);
     return absl::OkStatus();
@@ -85,8 +88,9 @@ class FullStore final : public Store {
   }
   int64_t CachedBytes() const override { return 0; }
 
-  std::function<void()> on_put;
+  std::function<void(const Bundle&)> on_put;
   std::atomic<bool> full = true;
+  bool empties_itself = false;     // when a bundle was refused
   std::string refused = "nobody";  // tenant
   std::vector<Bundle> taken;
 };
@@ -107,7 +111,7 @@ class LateWritesTest : public testing::Test {
     auto back = std::make_unique<FullStore>();
     memory_ = front.get();
     disk_ = back.get();
-    disk_->on_put = [this] { ++puts_; };
+    disk_->on_put = [this](const Bundle&) { ++puts_; };
     store_ = std::make_unique<TieredStore>(std::move(front), std::move(back), pause);
   }
   static Bundle BundleOf(const std::string& tenant, int seed = 1) {
@@ -156,18 +160,26 @@ TEST_F(LateWritesTest, WhatTheDiskCouldNotTakeIsWrittenOnceItCan) {
   EXPECT_EQ(store_->Stats().back().unwritten_plans, 0);
 }
 
-TEST_F(LateWritesTest, WhatMemoryHasForgottenMeanwhileIsNotWrittenInPart) {
+TEST_F(LateWritesTest, WhatMemoryHasForgottenMeanwhileIsNotWritten) {
   const Bundle no_kernel = SampleBundle(1);
   const Bundle no_plan = SampleBundle(2);
   for (const Bundle& bundle : {no_kernel, no_plan}) EXPECT_FALSE(store_->PutBundle(bundle).ok());
   ASSERT_TRUE(memory_->Forget({.kernels = {no_kernel.kernels[0]->key}}).ok());
   ASSERT_TRUE(memory_->Forget({.plans = {no_plan.plan->key}}).ok());
+  EXPECT_TRUE(IsDone(no_plan)) << "there is nothing of it to write";
+  EXPECT_EQ(store_->Stats().back().unwritten_plans, 1);
   disk_->full = false;
-  EXPECT_TRUE(IsDone(no_plan));
-  EXPECT_EQ(WhyAfterTries(no_kernel), "a kernel of it is not in memory any more");
-  EXPECT_TRUE(disk_->taken.empty());
-  ASSERT_TRUE(store_->PutBundle(no_kernel).ok());  // made anew
-  EXPECT_EQ(store_->WhyUnwritten(no_kernel.plan->key), "");
+  ASSERT_TRUE(IsDone(no_kernel));
+  ASSERT_EQ(disk_->taken.size(), 1u);
+  EXPECT_EQ(disk_->taken[0].plan, no_kernel.plan);
+  EXPECT_EQ(disk_->taken[0].kernels, std::vector{no_kernel.kernels[1]});
+}
+
+TEST_F(LateWritesTest, WhatIsNotEvenInMemoryIsNotAwaited) {
+  TieredStore store(std::make_unique<MemoryStore>(1, Logger::Silent()),
+                    std::make_unique<FullStore>());
+  EXPECT_FALSE(store.PutBundle(SampleBundle(1)).ok());
+  EXPECT_EQ(store.Stats().back().unwritten_plans, 0);
 }
 
 TEST_F(LateWritesTest, WhatIsPublishedTwiceIsWrittenWithAllAndForWhoCameFirst) {
@@ -187,15 +199,46 @@ TEST_F(LateWritesTest, WhatIsRefusedForItselfIsNotTriedAgain) {
   const Bundle bundle = BundleOf("acme");
   EXPECT_FALSE(store_->PutBundle(bundle).ok());
   EXPECT_EQ(WhyAfterTries(bundle), "no room for acme");
-  EXPECT_EQ(puts_, 1);
+  EXPECT_EQ(puts_, 3);
+  EXPECT_EQ(store_->Stats().back().unwritten_plans, 0) << "it does not wait for anything";
+}
+
+TEST_F(LateWritesTest, RoomThatComesJustAfterATryFailedForWantOfItIsUsed) {
+  disk_->empties_itself = true;
+  const Bundle bundle = BundleOf("acme");
+  EXPECT_FALSE(store_->PutBundle(bundle).ok());
+  EXPECT_TRUE(IsDone(bundle));
+  EXPECT_EQ(puts_, 2);
+  EXPECT_EQ(disk_->taken.size(), 1u);
+}
+
+// Another plan of that key is published while the first is written late.
+TEST_F(LateWritesTest, WhatIsWrittenLateDoesNotTakeThePlaceOfWhatCameSince) {
+  const Bundle first = BundleOf("acme");
+  auto tuned = std::make_shared<StoredPlan>(*first.plan);
+  tuned->created_unix_ms += 1;
+  const Bundle second = {.plan = tuned, .kernels = first.kernels};
+  EXPECT_FALSE(store_->PutBundle(first).ok());
+  std::atomic<bool> begun = false;
+  disk_->on_put = [&](const Bundle& bundle) {
+    if (disk_->full || bundle.plan != first.plan || begun.exchange(true)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the other would be done
+  };
+  disk_->full = false;
+  while (!begun) std::this_thread::yield();
+  ASSERT_TRUE(store_->PutBundle(second).ok());
+  EXPECT_EQ(WhyAfterTries(first), "");
+  EXPECT_EQ(disk_->taken.back().plan, second.plan);
 }
 
 TEST_F(LateWritesTest, WhatIsForgottenIsNotWrittenLater) {
   const Bundle bundle = SampleBundle(1);
   EXPECT_FALSE(store_->PutBundle(bundle).ok());
   ASSERT_TRUE(store_->Forget({.all = true}).ok());
+  EXPECT_EQ(store_->WhyUnwritten(bundle.plan->key), "");
+  EXPECT_EQ(store_->Stats().back().unwritten_plans, 0);
   disk_->full = false;
-  EXPECT_TRUE(IsDone(bundle));
+  EXPECT_EQ(WhyAfterTries(bundle), "");
   EXPECT_TRUE(disk_->taken.empty());
 }
 
@@ -216,63 +259,52 @@ Bundle SharingWith(const Bundle& first) {
   return second;
 }
 
-TEST(TieredStore, APlanIsWrittenWithKernelsThatCouldNotBeWrittenBefore) {
-  auto back = std::make_unique<FullStore>();
-  FullStore* disk = back.get();
-  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(back));
+TEST_F(LastWriteTest, APlanIsWrittenWithKernelsThatCouldNotBeWrittenBefore) {
   const Bundle first = SampleBundle(1);
-  EXPECT_FALSE(store.PutBundle(first).ok());
-  disk->full = false;
+  EXPECT_FALSE(store_->PutBundle(first).ok());
+  disk_->full = false;
   const Bundle second = SharingWith(first);
   for (size_t kernels : {size_t{2}, size_t{1}}) {  // once
-    ASSERT_TRUE(store.PutBundle(second).ok());
-    ASSERT_EQ(disk->taken.back().kernels.size(), kernels);
+    ASSERT_TRUE(store_->PutBundle(second).ok());
+    ASSERT_EQ(disk_->taken.back().kernels.size(), kernels);
   }
-  EXPECT_EQ(disk->taken.front().kernels[1], first.kernels[0]);
+  EXPECT_EQ(disk_->taken.front().kernels[1], first.kernels[0]);
 }
 
 // The first's kernel, which is in front alone, and is forgotten while it goes behind with a plan
 // that shares it.
-TEST(TieredStore, WhatIsForgottenDoesNotComeBackWithAPlanThatSharesIt) {
-  auto back = std::make_unique<FullStore>();
-  FullStore* disk = back.get();
-  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(back));
+TEST_F(LastWriteTest, WhatIsForgottenDoesNotComeBackWithAPlanThatSharesIt) {
   const Bundle first = SampleBundle(1);
-  EXPECT_FALSE(store.PutBundle(first).ok());
-  disk->full = false;
+  EXPECT_FALSE(store_->PutBundle(first).ok());
+  disk_->full = false;
   const Bundle second = SharingWith(first);
   std::thread forgets;
-  disk->on_put = [&] {
-    forgets = std::thread([&] { EXPECT_TRUE(store.Forget({.all = true}).ok()); });
+  disk_->on_put = [&](const Bundle&) {
+    forgets = std::thread([&] { EXPECT_TRUE(store_->Forget({.all = true}).ok()); });
     std::this_thread::sleep_for(std::chrono::milliseconds(50));  // it waits, or would be done
   };
-  ASSERT_TRUE(store.PutBundle(second).ok());
+  ASSERT_TRUE(store_->PutBundle(second).ok());
   forgets.join();
-  EXPECT_FALSE(disk->HasKernel(first.kernels[0]->key));
-  EXPECT_FALSE(store.HasPlan(second.plan->key));
+  EXPECT_FALSE(disk_->HasKernel(first.kernels[0]->key));
+  EXPECT_FALSE(store_->HasPlan(second.plan->key));
 }
 
-TEST(TieredStore, WhatIsForgottenInFrontAloneCountsAsRemoved) {
-  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()),
-                    std::make_unique<FullStore>());
+TEST_F(LastWriteTest, WhatIsForgottenInFrontAloneCountsAsRemoved) {
   const Bundle bundle = SampleBundle(1);
-  store.PutBundle(bundle).IgnoreError();
-  const int64_t before = store.removals();
-  ASSERT_TRUE(store.Forget({.all = true}).ok());
-  EXPECT_FALSE(store.HasPlan(bundle.plan->key));
-  EXPECT_GT(store.removals(), before);
+  store_->PutBundle(bundle).IgnoreError();
+  const int64_t before = store_->removals();
+  ASSERT_TRUE(store_->Forget({.all = true}).ok());
+  EXPECT_FALSE(store_->HasPlan(bundle.plan->key));
+  EXPECT_GT(store_->removals(), before);
 }
 
-TEST(TieredStore, WhatIsForgottenWhileItIsWrittenIsNotLeftInFront) {
+TEST_F(LastWriteTest, WhatIsForgottenWhileItIsWrittenIsNotLeftInFront) {
   // Behind, everything is forgotten just after it was written, and before the front has it.
-  auto back = std::make_unique<FullStore>();
-  FullStore* full = back.get();
-  TieredStore store(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()), std::move(back));
-  full->on_put = [&] { EXPECT_TRUE(store.Forget({.all = true}).ok()); };
+  disk_->on_put = [&](const Bundle&) { EXPECT_TRUE(store_->Forget({.all = true}).ok()); };
   const Bundle bundle = SampleBundle(1);
-  store.PutBundle(bundle).IgnoreError();
-  EXPECT_FALSE(store.GetPlan({bundle.plan->key}));
-  for (const auto& kernel : bundle.kernels) EXPECT_FALSE(store.GetKernel({kernel->key}));
+  store_->PutBundle(bundle).IgnoreError();
+  EXPECT_FALSE(store_->GetPlan({bundle.plan->key}));
+  for (const auto& kernel : bundle.kernels) EXPECT_FALSE(store_->GetKernel({kernel->key}));
 }
 
 TEST(TieredStore, WhatIsLookedAtStaysWhereItIs) {

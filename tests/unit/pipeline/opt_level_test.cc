@@ -3,6 +3,8 @@
 
 #include <map>
 
+#include "core/base/file.h"
+#include "core/cache/rocks_store.h"
 #include "core/onnx/reference_weights.h"
 #include "core/pipeline/lock.h"
 #include "core/pipeline/plan_fusion.h"
@@ -142,6 +144,23 @@ TEST_F(OptLevelTest, TheFastestStaysAndIsAnsweredFromTheStoreFromThenOn) {
   EXPECT_EQ(compiled_, compiled);
   EXPECT_EQ(races_, races);
   EXPECT_EQ(pipeline_.searches().measured, timed_);
+}
+
+TEST_F(OptLevelTest, WhatASearchFindsIsOnTheAccountOfWhoAsked) {
+  const TempDir dir = TempDir::Create(testing::TempDir(), "opt-level-").value();
+  auto store =
+      RocksStore::Open({.dir = dir.path() + "/store", .min_free_bytes = 0}, logger_, Clock::Real());
+  ASSERT_TRUE(store.ok()) << store.status();
+  FusionPipeline pipeline({}, BuiltInSpecs().value(), toolchain_, **store, workers_, logger_);
+  const std::string model = Mlp();
+  PlanRequest request = Request(model, 1);
+  request.owner.tenant = "shop";
+  absl::StatusOr<PlanReply> reply = pipeline.PlanFusion(request, patient_);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  EXPECT_GT(reply->stored->plan.search.changed, 0);
+  const std::map<std::string, int64_t> bytes = (*store)->TenantBytes();
+  ASSERT_EQ(bytes.size(), 1u);
+  EXPECT_EQ(bytes.begin()->first, "shop");
 }
 
 TEST_F(OptLevelTest, NothingThatIsFasterLeavesTheModelsPicks) {
