@@ -330,6 +330,9 @@ TEST_F(FlowTest, TextsOfAPlanHoldWhatTheyTakeOfTheBytesUnderWay) {
   }
   OpenGate();
   waits.join();
+  // A call is under way until its answer is sent, which is when its caller has it or a little
+  // later.
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_bytes") < 1 << 10; }));
   for (const grpc::Status& end : ask_both()) EXPECT_TRUE(end.ok()) << end.error_message();
 }
 
