@@ -115,7 +115,7 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
                   MetricType::Counter);
   Reading dropped("fusion_cache_dropped_total", "Damaged entries met by a reader and deleted.",
                   MetricType::Counter);
-  Reading failures("fusion_cache_write_failures_total", "Bundles that were not written.",
+  Reading failures("fusion_cache_write_failures_total", "Tries to write a bundle that failed.",
                    MetricType::Counter);
   Reading unwritten("fusion_store_unwritten_plans",
                     "Plans in memory alone, until they can be written.");

@@ -65,6 +65,11 @@ std::string LateWriter::ReasonOf(const Digest& plan) const {
   return it == plans_.end() ? std::string() : it->second.facts.reason;
 }
 
+bool LateWriter::empty() const {
+  MutexLock lock(&mutex_);
+  return plans_.empty();
+}
+
 int64_t LateWriter::waiting() const {
   MutexLock lock(&mutex_);
   return std::count_if(plans_.begin(), plans_.end(),

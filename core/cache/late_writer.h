@@ -54,6 +54,8 @@ class LateWriter {
   std::optional<UnwrittenPlan> Find(const Digest& plan) const;
   /// As Find's; empty: the plan is written, or not known here.
   std::string ReasonOf(const Digest& plan) const;
+  /// Whether it knows of none.
+  bool empty() const;
   /// Plans that will be tried again.
   int64_t waiting() const;
 

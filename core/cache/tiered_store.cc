@@ -1,5 +1,6 @@
 #include "core/cache/tiered_store.h"
 
+#include <iterator>
 #include <set>
 
 namespace fusion {
@@ -77,17 +78,22 @@ std::vector<std::shared_ptr<const KernelArtifact>> TieredStore::InFrontAlone(con
 }
 
 absl::Status TieredStore::PutBundle(const Bundle& bundle) {
-  const bool awaited = bundle.plan != nullptr && late_.Find(bundle.plan->key).has_value();
-  if (!awaited && InFrontAlone(bundle).empty()) return PutInBoth(bundle);
+  if (late_.empty() && InFrontAlone(bundle).empty()) return PutInBoth(bundle);
   MutexLock lock(&completing_);
-  Bundle whole = bundle;
-  for (auto& kernel : InFrontAlone(bundle)) whole.kernels.push_back(std::move(kernel));
-  return PutInBoth(whole);
+  return PutInBoth(bundle, InFrontAlone(bundle));
 }
 
-absl::Status TieredStore::PutInBoth(const Bundle& bundle) {
+absl::Status TieredStore::PutInBoth(const Bundle& bundle,
+                                    std::vector<std::shared_ptr<const KernelArtifact>> missing) {
   int64_t forgets = forgets_;
-  absl::Status stored = back_->PutBundle(bundle);
+  absl::Status stored;
+  if (missing.empty()) {
+    stored = back_->PutBundle(bundle);
+  } else {
+    Bundle whole = bundle;
+    std::move(missing.begin(), missing.end(), std::back_inserter(whole.kernels));
+    stored = back_->PutBundle(whole);
+  }
   PutInFront(bundle, forgets);
   if (bundle.plan == nullptr) return stored;
   const Digest& plan = bundle.plan->key;
@@ -187,9 +193,11 @@ absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& pla
 absl::StatusOr<Forgotten> TieredStore::Forget(const ForgetQuery& query) {
   MutexLock completing(&completing_);
   absl::StatusOr<Forgotten> gone = back_->Forget(query);
-  MutexLock lock(&mutex_);
-  ++forgets_;
-  front_->Forget(query).IgnoreError();
+  {
+    MutexLock lock(&mutex_);
+    ++forgets_;
+    front_->Forget(query).IgnoreError();
+  }
   late_.Prune();
   return gone;
 }

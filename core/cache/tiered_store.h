@@ -46,7 +46,9 @@ class TieredStore final : public Store {
 
  private:
   std::vector<std::shared_ptr<const KernelArtifact>> InFrontAlone(const Bundle& bundle);
-  absl::Status PutInBoth(const Bundle& bundle);
+  // `missing`: kernels that are in front alone, and go behind with it.
+  absl::Status PutInBoth(const Bundle& bundle,
+                         std::vector<std::shared_ptr<const KernelArtifact>> missing = {});
   absl::Status PutBehindLate(const Digest& plan, const UnwrittenPlan& facts)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(completing_);
   LateWriter::Now TryLate(const Digest& plan, UnwrittenPlan* facts);
@@ -56,8 +58,8 @@ class TieredStore final : public Store {
 
   const std::unique_ptr<Store> front_;
   const std::unique_ptr<Store> back_;
-  // Held while something goes from the front behind, and while it is forgotten or another plan
-  // comes in its place: it must not come back so.
+  // Held while something goes from the front behind, and while it is forgotten or, as long as plans
+  // wait to be written, something newer is published: it must not come back so.
   Mutex completing_;
   // Held for the front alone. What was read or written behind before something was forgotten there
   // must not come into the front afterwards.

@@ -198,6 +198,9 @@ TEST_F(LateWritesTest, WhatIsRefusedForItselfIsNotTriedAgain) {
   disk_->refused = "acme";
   const Bundle bundle = BundleOf("acme");
   EXPECT_FALSE(store_->PutBundle(bundle).ok());
+  for (int i = 0; i < 10'000 && store_->Stats().back().unwritten_plans > 0; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
   EXPECT_EQ(WhyAfterTries(bundle), "no room for acme");
   EXPECT_EQ(puts_, 3);
   EXPECT_EQ(store_->Stats().back().unwritten_plans, 0) << "it does not wait for anything";
@@ -247,6 +250,25 @@ TEST_F(LastWriteTest, AnEndTriesOnceMore) {
   disk_->full = false;
   store_.reset();
   EXPECT_EQ(puts_, 2);
+}
+
+// The same kernel with what a search has found out about it, published while the first is written
+// late.
+TEST_F(LateWritesTest, AKernelThatIsWrittenLateDoesNotTakeThePlaceOfWhatASearchFound) {
+  const Bundle first = BundleOf("acme");
+  auto timed = std::make_shared<KernelArtifact>(*first.kernels[0]);
+  timed->searches.emplace_back();
+  EXPECT_FALSE(store_->PutBundle(first).ok());
+  std::atomic<bool> begun = false;
+  disk_->on_put = [&](const Bundle& bundle) {
+    if (disk_->full || bundle.plan == nullptr || begun.exchange(true)) return;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the other would be done
+  };
+  disk_->full = false;
+  while (!begun) std::this_thread::yield();
+  ASSERT_TRUE(store_->PutBundle({.plan = nullptr, .kernels = {timed}}).ok());
+  EXPECT_EQ(WhyAfterTries(first), "");
+  EXPECT_EQ(disk_->taken.back().kernels, (decltype(first.kernels){timed}));
 }
 
 // A bundle whose plan also has a kernel of `first`, which its maker found in memory.
