@@ -260,6 +260,8 @@ TEST_F(ServerTest, CallsThatDoNotEndInTimeAreCutOff) {
 TEST_F(ServerTest, AFullServerRefusesAtOnceAndRecovers) {
   StartGated({"--request-threads", "1", "--request-queue", "1"});
   CloseGate();
+  // Those of the start too count until their answers are sent.
+  ASSERT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") == 0; }));
   std::vector<std::future<v1::PlanFusionResponse>> let_in;
   for (int i = 0; i < 2; ++i) {
     let_in.push_back(std::async(
