@@ -60,7 +60,7 @@ struct StoreStats {
   int64_t disk_bytes = 0;   // occupied on disk, garbage included; 0 for memory
   int64_t evicted = 0;
   int64_t dropped = 0;          // bad entries that a reader met and deleted
-  int64_t write_failures = 0;   // bundles that were refused or not written
+  int64_t write_failures = 0;   // tries to write a bundle that failed
   int64_t unwritten_plans = 0;  // of them in memory alone, until they can be written
   int64_t pinned_plans = 0;     // kept whatever room is needed
   int64_t pinned_bytes = 0;     // of them and their kernels

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <array>
+#include <atomic>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
@@ -233,6 +234,26 @@ TEST_F(RocksUpkeepTest, WhatIsPinnedIsWrittenWithKernelsThatAreInMemoryAlone) {
   now = store.SetPinned({bundle.plan->key}, true);
   EXPECT_EQ(now->missing_kernels, 0);
   EXPECT_GT(now->pinned_bytes, lacking);
+}
+
+TEST_F(RocksUpkeepTest, APinWritesWhatMemoryHasOfAPlanThatTheDiskCouldNotTake) {
+  std::atomic<int64_t> free = 1000;
+  options_.min_free_bytes = 1 << 20;
+  options_.free_bytes = [&free](const std::string&) -> absl::StatusOr<int64_t> { return free; };
+  std::unique_ptr<Store> disk = Open();
+  Store* behind = disk.get();
+  auto memory = std::make_unique<MemoryStore>(1 << 20, Logger::Silent());
+  MemoryStore* front = memory.get();
+  TieredStore store(std::move(memory), std::move(disk), std::chrono::hours(1));
+  const Bundle bundle = MakeBundle(1);
+  EXPECT_TRUE(absl::IsResourceExhausted(store.PutBundle(bundle)));
+  ASSERT_TRUE(front->Forget({.kernels = {bundle.kernels[0]->key}}).ok());
+  free = int64_t{1} << 40;
+  absl::StatusOr<PinOutcome> pinned = store.SetPinned({bundle.plan->key}, true);
+  ASSERT_TRUE(pinned.ok()) << pinned.status();
+  EXPECT_EQ(pinned->missing_kernels, 1);
+  EXPECT_TRUE(behind->HasKernel(bundle.kernels[1]->key));
+  EXPECT_EQ(store.WhyUnwritten(bundle.plan->key), "");
 }
 
 TEST_F(RocksUpkeepTest, WhatIsPinnedTogetherDoesNotGoForOneAnother) {

@@ -124,6 +124,14 @@ class LateWritesTest : public testing::Test {
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
     return store_->WhyUnwritten(bundle.plan->key);
   }
+  // Begins to write what could not be written; the write takes as long as another one would.
+  void BeginSlowLateWrite() {
+    disk_->on_put = [this](const Bundle&) {
+      if (!begun_.exchange(true)) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    };
+    disk_->full = false;
+    while (!begun_) std::this_thread::yield();
+  }
   // Waits until nothing more is to be written of it.
   bool IsDone(const Bundle& bundle) const {
     const Digest& plan = bundle.plan->key;
@@ -134,6 +142,7 @@ class LateWritesTest : public testing::Test {
   }
 
   std::atomic<int> puts_ = 0;
+  std::atomic<bool> begun_ = false;
   MemoryStore* memory_;
   FullStore* disk_;
   std::unique_ptr<TieredStore> store_;  // ends before what it counts in
@@ -222,13 +231,7 @@ TEST_F(LateWritesTest, WhatIsWrittenLateDoesNotTakeThePlaceOfWhatCameSince) {
   tuned->created_unix_ms += 1;
   const Bundle second = {.plan = tuned, .kernels = first.kernels};
   EXPECT_FALSE(store_->PutBundle(first).ok());
-  std::atomic<bool> begun = false;
-  disk_->on_put = [&](const Bundle& bundle) {
-    if (disk_->full || bundle.plan != first.plan || begun.exchange(true)) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the other would be done
-  };
-  disk_->full = false;
-  while (!begun) std::this_thread::yield();
+  BeginSlowLateWrite();
   ASSERT_TRUE(store_->PutBundle(second).ok());
   EXPECT_EQ(WhyAfterTries(first), "");
   EXPECT_EQ(disk_->taken.back().plan, second.plan);
@@ -259,13 +262,7 @@ TEST_F(LateWritesTest, AKernelThatIsWrittenLateDoesNotTakeThePlaceOfWhatASearchF
   auto timed = std::make_shared<KernelArtifact>(*first.kernels[0]);
   timed->searches.emplace_back();
   EXPECT_FALSE(store_->PutBundle(first).ok());
-  std::atomic<bool> begun = false;
-  disk_->on_put = [&](const Bundle& bundle) {
-    if (disk_->full || bundle.plan == nullptr || begun.exchange(true)) return;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the other would be done
-  };
-  disk_->full = false;
-  while (!begun) std::this_thread::yield();
+  BeginSlowLateWrite();
   ASSERT_TRUE(store_->PutBundle({.plan = nullptr, .kernels = {timed}}).ok());
   EXPECT_EQ(WhyAfterTries(first), "");
   EXPECT_EQ(disk_->taken.back().kernels, (decltype(first.kernels){timed}));
