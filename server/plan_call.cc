@@ -33,6 +33,8 @@ class CompileWatch final : public StageObserver {
       begin_ = clock_.Now();
     }
   }
+  // For it, what is planned again because a kernel could not be built is waiting as well.
+  bool FollowsOthers() const override { return next_ != nullptr; }
 
  private:
   void End() {

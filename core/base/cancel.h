@@ -2,10 +2,14 @@
 
 #include <algorithm>
 #include <atomic>
+#include <functional>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/base/interest.h"
+#include "core/base/mutex.h"
 #include "core/base/status.h"
 
 namespace fusion {
@@ -29,7 +33,38 @@ class CancelToken {
   CancelToken(const CancelToken& parent, Nanoseconds deadline, Interest& interest)
       : clock_(parent.clock_), parent_(&parent), interest_(&interest), deadline_(deadline) {}
 
-  void Cancel() { cancelled_.store(true, std::memory_order_release); }
+  void Cancel() {
+    cancelled_.store(true, std::memory_order_release);
+    MutexLock lock(&mutex_);
+    for (const Watch* watch : watches_) watch->wake_();
+  }
+
+  /// While it lives, calls `wake` when `token` or one that it ends with is cancelled, on the thread
+  /// that cancels. One that was cancelled before is for Check to see, and so are deadlines and
+  /// interest that is lost. `wake` must not use the token nor make or end a Watch.
+  class Watch {
+   public:
+    Watch(const CancelToken& token, std::function<void()> wake)
+        : token_(token), wake_(std::move(wake)) {
+      for (const CancelToken* t = &token_; t != nullptr; t = t->parent_) {
+        MutexLock lock(&t->mutex_);
+        t->watches_.insert(this);
+      }
+    }
+    ~Watch() {
+      for (const CancelToken* t = &token_; t != nullptr; t = t->parent_) {
+        MutexLock lock(&t->mutex_);
+        t->watches_.erase(this);
+      }
+    }
+    Watch(const Watch&) = delete;
+    Watch& operator=(const Watch&) = delete;
+
+   private:
+    friend class CancelToken;
+    const CancelToken& token_;
+    const std::function<void()> wake_;
+  };
 
   /// OK, or kCancelled / kDeadlineExceeded.
   absl::Status Check() const {
@@ -49,12 +84,21 @@ class CancelToken {
     return left.count() > 0 ? left : Nanoseconds(0);
   }
 
+  /// Whether all that ends it is a Cancel, which a Watch sees, or Remaining of the machine's time;
+  /// otherwise who waits has to look now and then.
+  bool EndsBySignal() const {
+    return interest_ == nullptr && &clock_ == &Clock::Real() &&
+           (parent_ == nullptr || parent_->EndsBySignal());
+  }
+
  private:
   const Clock& clock_;
   const CancelToken* parent_ = nullptr;
   Interest* interest_ = nullptr;
   std::optional<Nanoseconds> deadline_;
   std::atomic<bool> cancelled_{false};
+  mutable Mutex mutex_;
+  mutable std::set<const Watch*> watches_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fusion

@@ -30,12 +30,17 @@ class ResultCell {
   /// `meanwhile` (may be empty) now and then while there is none.
   absl::StatusOr<T> Wait(const CancelToken& waiter,
                          const std::function<void()>& meanwhile = nullptr) const {
+    const Nanoseconds slice = waiter.EndsBySignal() && !meanwhile ? kLongSlice : kSlice;
+    CancelToken::Watch watch(waiter, [this] {
+      MutexLock lock(&mutex_);
+      set_.NotifyAll();
+    });
     for (;;) {
       {
         MutexLock lock(&mutex_);
         if (result_.has_value()) return *result_;
         RETURN_IF_ERROR(waiter.Check());
-        set_.WaitFor(&mutex_, std::min(kSlice, waiter.Remaining().value_or(kSlice)));
+        set_.WaitFor(&mutex_, std::min(slice, waiter.Remaining().value_or(slice)));
         if (result_.has_value()) return *result_;
       }
       if (meanwhile) meanwhile();
@@ -48,8 +53,10 @@ class ResultCell {
   }
 
  private:
-  // How late a waiter may notice that its token was cancelled: tokens do not notify.
+  // Between two looks at what does not notify. Of many that wait, as under overload, looks are work
+  // that the machine lacks elsewhere: none that need not be.
   static constexpr Nanoseconds kSlice = std::chrono::milliseconds(10);
+  static constexpr Nanoseconds kLongSlice = std::chrono::seconds(1);
 
   mutable Mutex mutex_;
   mutable CondVar set_;

@@ -109,6 +109,11 @@ class PlanBuilds::Teller {
   void TellAll(int kernels) {
     if (observer_ != nullptr) TellCounts(kCompileStage, kernels, kernels);
   }
+  /// For while one waits: `tell`, or nothing where nobody follows.
+  std::function<void()> Meanwhile(std::function<void()> tell) const {
+    const bool follows = observer_ != nullptr && observer_->FollowsOthers();
+    return follows ? std::move(tell) : nullptr;
+  }
   int round() const { return round_; }
 
  private:
@@ -134,11 +139,12 @@ BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> pl
   Teller teller(observer);
   auto tell = [&] { teller.Tell(RoundOf(key, batch)); };
   tell();
-  BuiltOr built = flights_.Run(key, waiter,
-                               [this, work, planned, batch, key, owner](Interest& interest) {
-                                 return BuildForAll(work, planned, batch, key, owner, interest);
-                               },
-                               {.owner = owner, .meanwhile = tell, .goes_on = goes_on});
+  BuiltOr built =
+      flights_.Run(key, waiter,
+                   [this, work, planned, batch, key, owner](Interest& interest) {
+                     return BuildForAll(work, planned, batch, key, owner, interest);
+                   },
+                   {.owner = owner, .meanwhile = teller.Meanwhile(tell), .goes_on = goes_on});
   if (built.ok() && (*built)->unsearched.has_value()) {
     built = AwaitSearch(key, *built, waiter, &teller, goes_on);
   }
@@ -422,11 +428,11 @@ BuiltOr PlanBuilds::AwaitSearch(const FlightKey& key, const std::shared_ptr<cons
   }
   const std::shared_ptr<Search> search = *joined;
   const int round = teller->round();
-  auto tell = [&] {
+  const std::function<void()> tell = teller->Meanwhile([&] {
     Round now = RoundOf(*search);
     now.number += round;
     teller->Tell(now);
-  };
+  });
   Nanoseconds leave = Nanoseconds::max();
   Nanoseconds answer = Nanoseconds::max();
   if (const std::optional<Nanoseconds> left = waiter.Remaining()) {

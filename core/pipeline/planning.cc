@@ -75,7 +75,8 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
     return overrun->why;
   }
   // Shared with the work, which may go on after this call.
-  auto watch = observer == nullptr ? nullptr : std::make_shared<StageWatch>();
+  const bool follows = observer != nullptr && observer->FollowsOthers();
+  auto watch = follows ? std::make_shared<StageWatch>() : nullptr;
   auto late = std::make_shared<std::atomic<bool>>(false);  // made between the look and the flight
   auto make = [this, work, id, dumps, watch, late,
                asked = clock_.Now()](Interest& interest) -> PlannedOr {
@@ -89,16 +90,17 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
     return made;
   };
   auto tell = [&] {
-    if (watch == nullptr) return;
     std::string now = watch->stage();
     if (now.empty() || now == told) return;
     observer->OnStage(now, 0, 0);
     told = std::move(now);
   };
   bool shared = false;
-  PlannedOr planned = flights_.Run({work->planning_key, alone, dumps}, waiter, std::move(make),
-                                   {.owner = owner, .shared = &shared, .meanwhile = tell});
-  tell();
+  decltype(flights_)::Caller caller{.owner = owner, .shared = &shared};
+  if (follows) caller.meanwhile = tell;
+  PlannedOr planned =
+      flights_.Run({work->planning_key, alone, dumps}, waiter, std::move(make), caller);
+  if (follows) tell();
   *origin = shared ? PlanOrigin::kShared : *late ? PlanOrigin::kRemembered : PlanOrigin::kMade;
   return planned;
 }

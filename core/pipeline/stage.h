@@ -24,6 +24,9 @@ class StageObserver {
  public:
   virtual ~StageObserver() = default;
   virtual void OnStage(std::string_view stage, int done, int total) = 0;
+  /// Whether to be told also of what goes on while that thread waits for others, which must then
+  /// look now and then: of many that wait it takes CPU from what they wait for.
+  virtual bool FollowsOthers() const { return true; }
 };
 
 /// The stage that work on another thread is in, for those who wait for it. Thread-safe.

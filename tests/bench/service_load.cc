@@ -4,9 +4,10 @@
 //     PlanFusion that was answered before, and an echo of the same sizes in turn, 8 calls under way
 //   service_load warm --nodes 10000
 //     the same for a graph of so many nodes, and what parsing its bytes takes
-//   service_load overload --seconds 60 --times 4
-//     plans of new graphs, four times as many as it makes; and the most that could be expected: as
-//     many as it makes while a gRPC server beside it does nothing but refuse the other three parts
+//   service_load overload --seconds 60 --times 4 --rounds 21 --round-seconds 5
+//     plans of new graphs, four times as many as it makes, for so long; then in turn as many as it
+//     makes, four times that, and the most that could be expected: as many as it makes while a gRPC
+//     server beside it does nothing but refuse the other three parts
 //
 // Servers are processes of their own; this one makes the load. JSON on stdout.
 #include <netinet/in.h>
@@ -239,9 +240,13 @@ int Warm(const std::string& self, const WarmOptions& options) {
 struct OverloadOptions {
   double seconds = 60;
   double times = 4;
-  double peak_seconds = 10;
+  int rounds = 21;
+  double round_seconds = 5;
   double fill_seconds = 60;
 };
+
+// Of a long overload, each shown by itself: its goodput must not fall meanwhile.
+constexpr int kParts = 6;
 
 int Overload(const std::string& self, const OverloadOptions& options) {
   ScratchDir dir;
@@ -263,27 +268,32 @@ int Overload(const std::string& self, const OverloadOptions& options) {
   // What it remembers is full before anything is measured.
   load.Closed(requests, 32, options.fill_seconds);
   // As much as it can do, at the concurrency that suits it.
-  const Load peak = load.Closed(requests, 32, options.peak_seconds);
-  if (peak.calls(StatusCode::OK) == 0) {
+  auto at_peak = [&] { return load.Closed(requests, 32, options.round_seconds); };
+  const double peak = at_peak().goodput();
+  if (peak == 0) {
     std::fprintf(stderr, "no call ends OK\n");
     return 1;
   }
+  auto overload = [&](const LoadGenerator& generator, double rate, double seconds) {
+    return generator.Open(requests, rate, seconds, std::chrono::seconds(2));
+  };
   HoldingsWatch watch(daemon->pid());
-  const Load over =
-      load.Open(requests, options.times * peak.goodput(), options.seconds, std::chrono::seconds(2));
+  const Load over = overload(load, options.times * peak, options.seconds);
   const Holdings held = watch.Stop();
-  // The same again: what has changed meanwhile (full caches) is not the overload's.
-  const Load again = load.Closed(requests, 32, options.peak_seconds);
-  // What is sent above that costs sender and transport something, whoever refuses it how soon.
+  // Side by side, as a machine and what caches hold change over minutes.
   const std::string refuser_address = StrCat("unix:", dir.path("refuser"));
   EchoProcess refuser(self, refuser_address, std::nullopt);
   LoadGenerator excess(refuser_address, kPlan, 4);
-  std::thread beside([&] {
-    excess.Open(requests, (options.times - 1) * peak.goodput(), options.peak_seconds,
-                std::chrono::seconds(2));
-  });
-  const Load roof = load.Closed(requests, 32, options.peak_seconds);
-  beside.join();
+  std::vector<double> peaks, goodputs, roofs;
+  for (int round = 0; round < options.rounds; ++round) {
+    peaks.push_back(at_peak().goodput());
+    const double rate = options.times * peaks.back();
+    goodputs.push_back(overload(load, rate, options.round_seconds).goodput());
+    // What is sent above that costs sender and transport something, whoever refuses it how soon.
+    std::thread beside([&] { overload(excess, rate - peaks.back(), options.round_seconds); });
+    roofs.push_back(at_peak().goodput());
+    beside.join();
+  }
   ordered_json codes;
   int64_t other = 0;
   for (const auto& [code, ms] : over.ms) {
@@ -293,12 +303,14 @@ int Overload(const std::string& self, const OverloadOptions& options) {
       other += static_cast<int64_t>(ms.size());
     }
   }
-  ordered_json out = {{"peak_goodput", peak.goodput()},
-                      {"peak_goodput_afterwards", again.goodput()},
-                      {"offered", options.times * peak.goodput()},
+  ordered_json out = {{"offered", options.times * peak},
                       {"goodput", over.goodput()},
-                      {"goodput_ratio", over.goodput() / peak.goodput()},
-                      {"roof_goodput", roof.goodput()},
+                      {"goodput_of_parts", over.GoodputOfParts(kParts)},
+                      {"rounds", options.rounds},
+                      {"peak_goodput", SpreadJson(peaks)},
+                      {"goodput_ratio", SpreadJson(Ratios(goodputs, peaks))},
+                      {"roof_ratio", SpreadJson(Ratios(roofs, peaks))},
+                      {"goodput_of_roof", SpreadJson(Ratios(goodputs, roofs))},
                       {"seconds", over.seconds},
                       {"codes", codes},
                       {"unexpected", other},
@@ -335,7 +347,11 @@ int main(int argc, char** argv) {
   CLI::App* overload_app = app.add_subcommand("overload", "more than it can do");
   overload_app->add_option("--seconds", overload.seconds)->capture_default_str();
   overload_app->add_option("--times", overload.times)->capture_default_str();
-  overload_app->add_option("--peak-seconds", overload.peak_seconds)->capture_default_str();
+  overload_app->add_option("--rounds", overload.rounds, "of peak, overload and roof in turn")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  overload_app->add_option("--round-seconds", overload.round_seconds, "of each of them")
+      ->capture_default_str();
   overload_app->add_option("--fill-seconds", overload.fill_seconds, "of the same load before")
       ->capture_default_str();
   std::string address;

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "core/base/quantile.h"
@@ -17,11 +18,25 @@ double SecondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
+Clock::duration AsDuration(double seconds) {
+  return std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+}
+
 }  // namespace
 
 int64_t Load::calls(grpc::StatusCode code) const {
   auto it = ms.find(code);
   return it == ms.end() ? 0 : static_cast<int64_t>(it->second.size());
+}
+
+std::vector<double> Load::GoodputOfParts(int parts) const {
+  std::vector<double> goodput(static_cast<size_t>(parts));
+  const double part_seconds = seconds / parts;
+  for (double at : ok_at) {
+    const auto part = static_cast<size_t>(at / part_seconds);
+    if (part < goodput.size()) goodput[part] += 1 / part_seconds;
+  }
+  return goodput;
 }
 
 double Load::Quantile(grpc::StatusCode code, double q) const {
@@ -38,13 +53,12 @@ grpc::ByteBuffer AsBuffer(const std::string& bytes) {
 struct LoadGenerator::Round {
   Requests requests;
   std::chrono::milliseconds deadline;
-  Clock::time_point end;
-  bool closed = false;
+  const Clock::time_point start = Clock::now();
+  std::optional<Clock::time_point> end;  // until then, the end of a call begins another
   std::atomic<int64_t> next{0};
   std::mutex mutex;
   std::condition_variable changed;
   int64_t under_way = 0;
-  bool over = false;  // what still ends is not of the load's time
   Load load;
 
   void Wait() {
@@ -82,11 +96,11 @@ void LoadGenerator::Begin(const std::shared_ptr<Round>& round, int64_t number) c
   stub.UnaryCall(&call->context, method_, {}, &call->request, &call->response,
                  [this, round, call](const grpc::Status& status) {
                    const double ms = 1e3 * SecondsSince(call->start);
-                   const bool more = round->closed && Clock::now() < round->end;
+                   const bool more = round->end.has_value() && Clock::now() < *round->end;
                    {
                      std::lock_guard<std::mutex> lock(round->mutex);
                      round->load.ms[status.error_code()].push_back(ms);
-                     if (round->over && status.ok()) ++round->load.late;
+                     if (status.ok()) round->load.ok_at.push_back(SecondsSince(round->start));
                      if (!more && --round->under_way == 0) round->changed.notify_all();
                    }
                    if (more) Begin(round, round->next++);
@@ -98,14 +112,11 @@ Load LoadGenerator::Closed(const Requests& requests, int outstanding, double sec
   auto round = std::make_shared<Round>();
   round->requests = requests;
   round->deadline = deadline;
-  round->closed = true;
-  const Clock::time_point start = Clock::now();
-  round->end =
-      start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(seconds));
+  round->end = round->start + AsDuration(seconds);
   round->under_way = outstanding;
   for (int i = 0; i < outstanding; ++i) Begin(round, round->next++);
   round->Wait();
-  round->load.seconds = SecondsSince(start);
+  round->load.seconds = SecondsSince(round->start);
   return std::move(round->load);
 }
 
@@ -116,19 +127,13 @@ Load LoadGenerator::Open(const Requests& requests, double rate, double seconds,
   round->deadline = deadline;
   const auto calls = static_cast<int64_t>(rate * seconds);
   round->under_way = calls;
-  const Clock::time_point start = Clock::now();
   for (int64_t i = 0; i < calls; ++i) {
-    std::this_thread::sleep_until(
-        start + std::chrono::duration_cast<Clock::duration>(
-                    std::chrono::duration<double>(static_cast<double>(i) / rate)));
+    std::this_thread::sleep_until(round->start + AsDuration(static_cast<double>(i) / rate));
     Begin(round, i);
   }
-  {
-    std::lock_guard<std::mutex> lock(round->mutex);
-    round->over = true;
-    round->load.seconds = SecondsSince(start);
-  }
+  const double offered = SecondsSince(round->start);
   round->Wait();
+  round->load.seconds = offered;
   return std::move(round->load);
 }
 

@@ -3,6 +3,7 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 
+#include <chrono>
 #include <functional>
 #include <map>
 #include <memory>
@@ -15,14 +16,13 @@ namespace fusion {
 struct Load {
   double seconds = 0;
   std::map<grpc::StatusCode, std::vector<double>> ms;  // of each call, by how it ended
-
-  int64_t late = 0;  // calls that ended OK after that time
+  std::vector<double> ok_at;  // when each call that ended OK did, in seconds from the start
 
   int64_t calls(grpc::StatusCode code) const;
-  /// Calls that ended OK, a second.
-  double goodput() const {
-    return static_cast<double>(calls(grpc::StatusCode::OK) - late) / seconds;
-  }
+  /// Calls that ended OK within that time, a second.
+  double goodput() const { return GoodputOfParts(1).front(); }
+  /// The same of each of `parts` equal parts of that time.
+  std::vector<double> GoodputOfParts(int parts) const;
   /// Of calls that ended so; 0 if none did.
   double Quantile(grpc::StatusCode code, double q) const;
 };
