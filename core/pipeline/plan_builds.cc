@@ -109,7 +109,8 @@ class PlanBuilds::Teller {
   void TellAll(int kernels) {
     if (observer_ != nullptr) TellCounts(kCompileStage, kernels, kernels);
   }
-  /// For while one waits: `tell`, or nothing where nobody follows.
+  /// `tell`, for before and while one waits; nothing where nobody follows: what is told once must
+  /// go on being told.
   std::function<void()> Meanwhile(std::function<void()> tell) const {
     const bool follows = observer_ != nullptr && observer_->FollowsOthers();
     return follows ? std::move(tell) : nullptr;
@@ -137,14 +138,13 @@ BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> pl
   std::shared_ptr<Batch> batch = StartKernels(*planned, owner);
   FlightKey key(work->planning_key, AloneOf(planned->stored->plan));
   Teller teller(observer);
-  auto tell = [&] { teller.Tell(RoundOf(key, batch)); };
-  tell();
-  BuiltOr built =
-      flights_.Run(key, waiter,
-                   [this, work, planned, batch, key, owner](Interest& interest) {
-                     return BuildForAll(work, planned, batch, key, owner, interest);
-                   },
-                   {.owner = owner, .meanwhile = teller.Meanwhile(tell), .goes_on = goes_on});
+  const auto tell = teller.Meanwhile([&] { teller.Tell(RoundOf(key, batch)); });
+  if (tell) tell();
+  BuiltOr built = flights_.Run(key, waiter,
+                               [this, work, planned, batch, key, owner](Interest& interest) {
+                                 return BuildForAll(work, planned, batch, key, owner, interest);
+                               },
+                               {.owner = owner, .meanwhile = tell, .goes_on = goes_on});
   if (built.ok() && (*built)->unsearched.has_value()) {
     built = AwaitSearch(key, *built, waiter, &teller, goes_on);
   }

@@ -104,7 +104,7 @@ def overload(rows, work, options):
     slope_row(rows, "overload: memory", memory, OVERLOAD_MIB,
               f"{slope_words(memory)} MiB a minute over the second half", f"<= {OVERLOAD_MIB}")
     ratio, roof, of_roof = one["goodput_ratio"], one["roof_ratio"], one["goodput_of_roof"]
-    at_roof = roof["low"] < GOODPUT and of_roof["high"] >= 1
+    at_roof = roof["median"] < GOODPUT and of_roof["high"] >= 1
     verdict = "PASS" if ratio["high"] >= GOODPUT else "ROOF" if at_roof else "SHORT"
     rows.add(verdict, "overload x4: goodput / peak",
              f"{spread(ratio)} in {one['rounds']} rounds, {one['peak_goodput']['median']:.0f}/s at the peak; while a bare gRPC "

@@ -293,6 +293,10 @@ int Overload(const std::string& self, const OverloadOptions& options) {
     std::thread beside([&] { overload(excess, rate - peaks.back(), options.round_seconds); });
     roofs.push_back(at_peak().goodput());
     beside.join();
+    if (peaks.back() == 0 || roofs.back() == 0) {
+      std::fprintf(stderr, "round %d: no call ends OK\n", round);
+      return 1;
+    }
   }
   ordered_json codes;
   int64_t other = 0;

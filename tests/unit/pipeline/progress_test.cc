@@ -23,7 +23,10 @@ using testing::ElementsAre;
 /// Keeps what it is told, and that it is always told on one thread.
 class Recorder final : public StageObserver {
  public:
-  explicit Recorder(std::function<void(std::string_view)> on_told) : on_told_(std::move(on_told)) {}
+  explicit Recorder(std::function<void(std::string_view)> on_told, bool follows = true)
+      : on_told_(std::move(on_told)), follows_(follows) {}
+
+  bool FollowsOthers() const override { return follows_; }
 
   void OnStage(std::string_view stage, int done, int total) override {
     EXPECT_EQ(std::this_thread::get_id(), thread_);
@@ -38,6 +41,7 @@ class Recorder final : public StageObserver {
 
  private:
   const std::function<void(std::string_view)> on_told_;
+  const bool follows_;
   const std::thread::id thread_ = std::this_thread::get_id();
   mutable Mutex mutex_;
   std::vector<std::string> seen_ ABSL_GUARDED_BY(mutex_);
@@ -65,13 +69,13 @@ class ProgressTest : public testing::Test {
     std::string all_there;  // what is said when every kernel is
   };
   // One kernel per node, unless they are fused.
-  Told Ask(FusionMode fusion = FusionMode::kOpByOp) {
+  Told Ask(FusionMode fusion = FusionMode::kOpByOp, bool follows = true) {
     std::string model = LinearReluModel().Bytes();
     PlanRequest request;
     request.source.onnx_model = model;
     request.target.isa = "avx2";
     request.options.fusion = fusion;
-    Recorder recorder(on_told_);
+    Recorder recorder(on_told_, follows);
     absl::StatusOr<PlanReply> reply = pipeline_.PlanFusion(request, patient_, &recorder);
     EXPECT_TRUE(reply.ok()) << reply.status();
     size_t kernels = reply.ok() ? reply->kernels.size() : 0;
@@ -128,6 +132,16 @@ TEST_F(ProgressTest, KernelsOfAPlanThatIsMadeAnewAreCountedAnew) {
   EXPECT_TRUE(next->starts_with("compile ")) << *next;
   EXPECT_NE(*next, all_there) << "one is still being made";
   EXPECT_EQ(seen.back(), all_there);
+}
+
+// Neither of what goes on while it waits nor of a half of it, which would never be taken back.
+TEST_F(ProgressTest, WhoDoesNotFollowOthersIsToldOfItsOwnStages) {
+  decide_ = [](const CompileJob& job) {
+    return job.label.find('+') == std::string::npos ? FakeAct::kCompile : FakeAct::kError;
+  };
+  auto [seen, all_there] = Ask(FusionMode::kFused, /*follows=*/false);
+  EXPECT_THAT(seen, ElementsAre("recall", "target", "import", "canonicalise", "key", "lookup",
+                                "plan", "compile", all_there));
 }
 
 TEST_F(ProgressTest, ThoseWhoShareABuildAreToldOfItsKernels) {
