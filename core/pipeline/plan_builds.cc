@@ -445,6 +445,8 @@ BuiltOr PlanBuilds::AwaitSearch(const FlightKey& key, const std::shared_ptr<cons
   BuiltOr built = search->result.Wait(turn, tell);
   if (!built.ok() && search->begun) built = search->result.Wait(patience, tell);
   const bool ends = Leave(key, search);
+  // Though a search that was given up may have its result at once.
+  if (!built.ok() && absl::IsCancelled(waiter.Check())) return waiter.Check();
   if (!built.ok() && ends && search->begun) {
     built = search->result.Wait(CancelToken(waiter, answer), tell);
   }
