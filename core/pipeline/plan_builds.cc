@@ -445,9 +445,9 @@ BuiltOr PlanBuilds::AwaitSearch(const FlightKey& key, const std::shared_ptr<cons
   BuiltOr built = search->result.Wait(turn, tell);
   if (!built.ok() && search->begun) built = search->result.Wait(patience, tell);
   const bool ends = Leave(key, search);
-  // Though a search that was given up may have its result at once.
-  if (!built.ok() && absl::IsCancelled(waiter.Check())) return waiter.Check();
-  if (!built.ok() && ends && search->begun) {
+  // Not for a caller that is gone, though the search that it gave up may have its result at once.
+  const bool gone = absl::IsCancelled(waiter.Check());
+  if (!built.ok() && !gone && ends && search->begun) {
     built = search->result.Wait(CancelToken(waiter, answer), tell);
   }
   if (built.ok()) return built;

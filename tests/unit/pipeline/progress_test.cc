@@ -134,7 +134,7 @@ TEST_F(ProgressTest, KernelsOfAPlanThatIsMadeAnewAreCountedAnew) {
   EXPECT_EQ(seen.back(), all_there);
 }
 
-// Neither of what goes on while it waits nor of a half of it, which would never be taken back.
+// Not that a plan is made anew while it waits: it would not be told that kernels follow.
 TEST_F(ProgressTest, WhoDoesNotFollowOthersIsToldOfItsOwnStages) {
   decide_ = [](const CompileJob& job) {
     return job.label.find('+') == std::string::npos ? FakeAct::kCompile : FakeAct::kError;
