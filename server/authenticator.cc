@@ -141,12 +141,14 @@ void Authenticator::Reload(bool always) {
                   {{"reason", Message(read.status())}, {"in_force", tokens()}});
     return;
   }
-  auto access = std::make_shared<const KnownCallers>(*std::move(read));
+  const auto access = std::make_shared<const KnownCallers>(*std::move(read));
+  {
+    MutexLock lock(&mutex_);
+    access_ = access;
+  }
   logger_.Info("tokens_reloaded", {{"file", options_.tokens_file},
                                    {"tokens", access->tokens.size()},
                                    {"identities", access->ids.size() + access->prefixes.size()}});
-  MutexLock lock(&mutex_);
-  access_ = std::move(access);
 }
 
 absl::Status CheckRole(const Caller& caller, Role role) {

@@ -108,11 +108,13 @@ void Certificates::Reload(bool always) {
     return;
   }
   again_ = false;
-  auto set = std::make_shared<const CertificateSet>(*std::move(read));
+  const auto set = std::make_shared<const CertificateSet>(*std::move(read));
+  {
+    MutexLock lock(&mutex_);
+    set_ = set;
+  }
   logger_.Info("certificates_reloaded",
                {{"subject", set->subject}, {"expires", UtcTimeText(set->expires)}});
-  MutexLock lock(&mutex_);
-  set_ = std::move(set);
 }
 
 }  // namespace fusion

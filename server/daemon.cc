@@ -117,9 +117,9 @@ class RunningDaemon final : public Daemon {
   void Stop() override {
     if (stopped_) return;
     stopped_ = true;
+    bool was_ready = ready_.exchange(false);
     stopping_.Set();
     if (reloader_.joinable()) reloader_.join();
-    bool was_ready = ready_.exchange(false);
     Nanoseconds grace = Seconds(config().grace_seconds);
     if (grpc_ != nullptr) {
       grpc_->SetServing(false);

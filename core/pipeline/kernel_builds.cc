@@ -82,14 +82,15 @@ KernelBuilds::Claim KernelBuilds::ClaimOn(const Digest& key, Build* build, bool 
   return Claim(this, key, build->ticket, from_beside);
 }
 
-// One that was given up ends with nothing, and so did one that could not be tried: the next who
-// wants the kernel begins anew.
-KernelBuilds::Build* KernelBuilds::FindLive(const Digest& key) {
+// One that was given up ends with nothing, and so did one that could not be tried. One that failed
+// is for who reads how it ended: who wants the kernel is told what is remembered of it, or tries it
+// again, though somebody may hold his claim a moment longer.
+KernelBuilds::Build* KernelBuilds::FindLive(const Digest& key, bool or_failed) {
   auto it = builds_.find(key);
   if (it == builds_.end() || it->second.wanted == 0) return nullptr;
   if (!it->second.ticket->IsDone()) return &it->second;
   const absl::Status ended = it->second.ticket->Wait(CancelToken()).status();
-  return ended.ok() || IsKernelsFault(ended) ? &it->second : nullptr;
+  return ended.ok() || (or_failed && IsKernelsFault(ended)) ? &it->second : nullptr;
 }
 
 absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
@@ -100,7 +101,7 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
   for (std::optional<int64_t> released;;) {
     {
       MutexLock lock(&mutex_);
-      if (Build* live = FindLive(job.key)) {
+      if (Build* live = FindLive(job.key, /*or_failed=*/false)) {
         return Started(ClaimOn(job.key, live, owner.tenant != live->tenant));
       }
       if (released == released_) return Begin(job, owner);
@@ -168,7 +169,7 @@ void KernelBuilds::Release(const Digest& key, const CompileTicket* ticket) {
 
 std::optional<KernelBuilds::Claim> KernelBuilds::Join(const Digest& key) {
   MutexLock lock(&mutex_);
-  Build* live = FindLive(key);
+  Build* live = FindLive(key, /*or_failed=*/true);
   if (live == nullptr) return std::nullopt;
   return ClaimOn(key, live, /*from_beside=*/false);
 }

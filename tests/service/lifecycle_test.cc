@@ -168,7 +168,7 @@ TEST(StopTest, AnotherSigintEndsTheDrainAndAnotherSigtermDoesNot) {
   ASSERT_TRUE(daemon->WaitForOutput("\"event\":\"stopping\""));
   daemon->Send(SIGTERM);
   daemon->Send(SIGHUP);
-  EXPECT_EQ(HttpGet(daemon->admin_address(), "/readyz").code, 503);
+  EXPECT_TRUE(Eventually([&] { return HttpGet(daemon->admin_address(), "/readyz").code == 503; }));
   EXPECT_EQ(HttpGet(daemon->admin_address(), "/healthz").code, 200) << "it drains";
   daemon->Send(SIGINT);
   ProgramEnd end = daemon->Wait();

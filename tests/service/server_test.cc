@@ -174,7 +174,7 @@ TEST_F(ServerTest, ByDeadlineAnswersAtOnceAndGetKernelsWaitsForTheRest) {
 }
 
 TEST_F(ServerTest, ADeadlineOrACancellationEndsTheCallButNotTheWork) {
-  StartGated();
+  StartGated({"--abandoned-build-seconds", "-1"});  // also if the build has not begun by then
   CloseGate();
   v1::PlanFusionRequest request = RequestFor(LinearReluModel().proto());
   v1::PlanFusionResponse response;
@@ -187,7 +187,8 @@ TEST_F(ServerTest, ADeadlineOrACancellationEndsTheCallButNotTheWork) {
     v1::PlanFusionResponse nothing;
     return caller_->stub().PlanFusion(&context, request, &nothing);
   });
-  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") == 1; }));
+  EXPECT_TRUE(Eventually(
+      [&] { return Metric("fusion_inflight_calls") == 1 && Status()["workers"]["running"] > 0; }));
   context.TryCancel();
   EXPECT_EQ(cancelled.get().error_code(), grpc::StatusCode::CANCELLED);
   EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") == 0; }));
@@ -263,11 +264,14 @@ TEST_F(ServerTest, AFullServerRefusesAtOnceAndRecovers) {
   // Those of the start too count until their answers are sent.
   ASSERT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") == 0; }));
   std::vector<std::future<v1::PlanFusionResponse>> let_in;
-  for (int i = 0; i < 2; ++i) {
+  auto let_another_in = [&] {
     let_in.push_back(std::async(
         std::launch::async, [&] { return caller_->Plan(RequestFor(LinearReluModel().proto())); }));
-  }
-  ASSERT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") == 2; }));
+  };
+  let_another_in();
+  ASSERT_TRUE(Eventually([&] { return Status()["workers"]["running"] > 0; })) << "has the thread";
+  let_another_in();
+  ASSERT_TRUE(Eventually([&] { return Status()["calls"]["queued"] == 1; })) << "waits for it";
   v1::PlanFusionResponse response;
   grpc::Status refused = caller_->Plan(RequestFor(LinearReluModel().proto()), &response);
   EXPECT_EQ(refused.error_code(), grpc::StatusCode::RESOURCE_EXHAUSTED);

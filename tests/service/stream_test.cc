@@ -111,7 +111,7 @@ TEST_F(StreamTest, OneThatSharesAFlightSeesItsProgressToo) {
 }
 
 TEST_F(StreamTest, CancelledMidWayItHoldsNothing) {
-  StartGated();
+  StartGated({"--abandoned-build-seconds", "-1"});  // also if the build has not begun by then
   CloseGate();
   v1::PlanFusionRequest request = RequestFor(LinearReluModel().proto());
   grpc::ClientContext context;

@@ -38,14 +38,19 @@ class KernelBuildsTest : public testing::Test {
 
   // Has the kernel built, once what failed before is forgotten; its workers act so.
   absl::Status Build(std::vector<FakeAct> acts) {
+    std::optional<KernelBuilds::Claim> claim;
+    return Build(std::move(acts), &claim);
+  }
+  // Likewise; the claim on what was begun, if anything was, is the caller's.
+  absl::Status Build(std::vector<FakeAct> acts, std::optional<KernelBuilds::Claim>* claim) {
     clock_.Advance(2 * kFailureTtl);
     acts_ = std::move(acts);
     next_act_ = 0;
     absl::StatusOr<KernelBuilds::Started> started =
         builds_->Start(job_, [] { return std::shared_ptr<const KernelArtifact>(); });
     if (!started.ok()) return started.status();
-    const absl::Status ended =
-        std::get<KernelBuilds::Claim>(*started).ticket().Wait(CancelToken()).status();
+    claim->emplace(std::get<KernelBuilds::Claim>(*std::move(started)));
+    const absl::Status ended = (*claim)->ticket().Wait(CancelToken()).status();
     EXPECT_EQ(next_act_, acts_.size());
     return ended;
   }
@@ -91,6 +96,30 @@ TEST_F(KernelBuildsTest, WhatIsForgottenCountsFromTheStart) {
   EXPECT_EQ(quarantine_->size(), 0u);
   EXPECT_FALSE(Build({FakeAct::kDie, FakeAct::kDie}).ok());
   EXPECT_EQ(quarantine_->size(), 1u);
+}
+
+TEST_F(KernelBuildsTest, AFailureIsNotSharedThoughSomebodyStillHoldsItsClaim) {
+  std::optional<KernelBuilds::Claim> first;
+  EXPECT_FALSE(Build({FakeAct::kDie, FakeAct::kError}, &first).ok());
+  std::optional<KernelBuilds::Claim> read = builds_->Join(job_.key);
+  ASSERT_TRUE(read.has_value()) << "who asks for the kernel by its key reads how it ended";
+  EXPECT_EQ(&read->ticket(), &first->ticket());
+
+  std::optional<KernelBuilds::Claim> second;
+  EXPECT_FALSE(Build({FakeAct::kDie, FakeAct::kDie}, &second).ok()) << "its time is over";
+  EXPECT_NE(&second->ticket(), &first->ticket());
+  EXPECT_THAT(std::string(Message(Build({}))), HasSubstr("in quarantine since"));
+
+  EXPECT_TRUE(builds_->ForgetFailure(job_.key));
+  std::optional<KernelBuilds::Claim> third;
+  EXPECT_TRUE(Build({FakeAct::kCompile}, &third).ok());
+  std::optional<KernelBuilds::Claim> shared;
+  EXPECT_TRUE(Build({}, &shared).ok()) << "what is made is shared until it is published";
+  EXPECT_EQ(&shared->ticket(), &third->ticket());
+  first.reset();  // others that have another build's place in their stead
+  read.reset();
+  second.reset();
+  EXPECT_TRUE(builds_->Join(job_.key).has_value());
 }
 
 }  // namespace
