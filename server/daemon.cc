@@ -118,11 +118,11 @@ class RunningDaemon final : public Daemon {
     if (stopped_) return;
     stopped_ = true;
     bool was_ready = ready_.exchange(false);
+    if (grpc_ != nullptr) grpc_->SetServing(false);
     stopping_.Set();
     if (reloader_.joinable()) reloader_.join();
     Nanoseconds grace = Seconds(config().grace_seconds);
     if (grpc_ != nullptr) {
-      grpc_->SetServing(false);
       if (was_ready) hurried_.WaitFor(Seconds(config().drain_seconds));
       admission_->Close();
       // Else calls, and then the workers, would be waited for in vain.

@@ -75,6 +75,8 @@ void KernelBuilds::Claim::Abandon() {
   if (std::exchange(wanted_, false)) builds_->Abandon(key_, ticket_.get(), from_beside_);
 }
 
+void KernelBuilds::Claim::RetireFailure() { builds_->RetireFailure(key_, ticket_.get()); }
+
 KernelBuilds::Claim KernelBuilds::ClaimOn(const Digest& key, Build* build, bool from_beside) {
   ++build->claims;
   ++build->wanted;
@@ -82,15 +84,14 @@ KernelBuilds::Claim KernelBuilds::ClaimOn(const Digest& key, Build* build, bool 
   return Claim(this, key, build->ticket, from_beside);
 }
 
-// One that was given up ends with nothing, and so did one that could not be tried. One that failed
-// is for who reads how it ended: who wants the kernel is told what is remembered of it, or tries it
-// again, though somebody may hold his claim a moment longer.
-KernelBuilds::Build* KernelBuilds::FindLive(const Digest& key, bool or_failed) {
+// One that was given up ends with nothing, and so did one that could not be tried: the next who
+// wants the kernel begins anew.
+KernelBuilds::Build* KernelBuilds::FindLive(const Digest& key) {
   auto it = builds_.find(key);
   if (it == builds_.end() || it->second.wanted == 0) return nullptr;
   if (!it->second.ticket->IsDone()) return &it->second;
   const absl::Status ended = it->second.ticket->Wait(CancelToken()).status();
-  return ended.ok() || (or_failed && IsKernelsFault(ended)) ? &it->second : nullptr;
+  return ended.ok() || IsKernelsFault(ended) ? &it->second : nullptr;
 }
 
 absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
@@ -101,7 +102,7 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
   for (std::optional<int64_t> released;;) {
     {
       MutexLock lock(&mutex_);
-      if (Build* live = FindLive(job.key, /*or_failed=*/false)) {
+      if (Build* live = FindLive(job.key)) {
         return Started(ClaimOn(job.key, live, owner.tenant != live->tenant));
       }
       if (released == released_) return Begin(job, owner);
@@ -167,9 +168,17 @@ void KernelBuilds::Release(const Digest& key, const CompileTicket* ticket) {
   ++released_;
 }
 
+// It has published nothing: `released_` does not count it.
+void KernelBuilds::RetireFailure(const Digest& key, const CompileTicket* ticket) {
+  if (!ticket->IsDone() || !IsKernelsFault(ticket->Wait(CancelToken()).status())) return;
+  MutexLock lock(&mutex_);
+  auto it = builds_.find(key);
+  if (it != builds_.end() && it->second.ticket.get() == ticket) builds_.erase(it);
+}
+
 std::optional<KernelBuilds::Claim> KernelBuilds::Join(const Digest& key) {
   MutexLock lock(&mutex_);
-  Build* live = FindLive(key, /*or_failed=*/true);
+  Build* live = FindLive(key);
   if (live == nullptr) return std::nullopt;
   return ClaimOn(key, live, /*from_beside=*/false);
 }

@@ -37,8 +37,8 @@ bool MayPass(const absl::Status& status);
 /// Thread-safe. `workers`, `clock` and `logger` outlive it, and `quarantine` the jobs of `workers`.
 class KernelBuilds {
  public:
-  /// Somebody who wants a build: it is findable as long as he does, and once nobody does it is
-  /// cancelled. Not longer than the KernelBuilds.
+  /// Somebody who wants a build: it is findable as long as he does, unless it was given up or
+  /// retired, and once nobody does it is cancelled. Not longer than the KernelBuilds.
   class Claim {
    public:
     Claim(Claim&& other) noexcept;
@@ -47,6 +47,8 @@ class KernelBuilds {
     const CompileTicket& ticket() const { return *ticket_; }
     /// He does not want it any more, though he goes on to read how it ended.
     void Abandon();
+    /// If the build has failed: nobody finds it from now on, whoever still has a claim on it.
+    void RetireFailure();
 
    private:
     friend class KernelBuilds;
@@ -64,16 +66,15 @@ class KernelBuilds {
 
   /// A kernel that is there, or else a claim on its build.
   using Started = std::variant<std::shared_ptr<const KernelArtifact>, Claim>;
-  /// Joins the build of `job.key`, if it has not failed, or starts it, unless `stored` finds the
-  /// kernel: whoever published it may have done so after the caller looked. Fails at once with what
-  /// WorkerPool::Submit says, or with the remembered status of a recent failure. Where the queue of
-  /// `workers` is full, a build that nobody of another tenant wants may lose its place.
+  /// Joins the build of `job.key` or starts it, unless `stored` finds the kernel: whoever published
+  /// it may have done so after the caller looked. Fails at once with what WorkerPool::Submit says,
+  /// or with the remembered status of a recent failure. Where the queue of `workers` is full, a
+  /// build that nobody of another tenant wants may lose its place.
   absl::StatusOr<Started> Start(
       const CompileJob& job, const std::function<std::shared_ptr<const KernelArtifact>()>& stored,
       const WorkOwner& owner = {});
 
-  /// Joins the build of a kernel that is under way, not yet published, or has failed while somebody
-  /// still holds a claim; nullopt if there is none.
+  /// Joins the build of a kernel that is under way or not yet published; nullopt if there is none.
   std::optional<Claim> Join(const Digest& key);
   /// Why a kernel is not tried now: it is in quarantine, or failed lately.
   std::optional<FailureCache::Failure> Failure(const Digest& key);
@@ -96,14 +97,15 @@ class KernelBuilds {
     std::shared_ptr<std::atomic<int>> beside = std::make_shared<std::atomic<int>>(0);
   };
   // The build of a kernel that a claim may be made on, or null.
-  Build* FindLive(const Digest& key, bool or_failed) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  Build* FindLive(const Digest& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   Claim ClaimOn(const Digest& key, Build* build, bool from_beside)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  // Starts a build that is not there.
+  // Starts a build that is not there, or takes the place of one that FindLive does not see.
   absl::StatusOr<Started> Begin(const CompileJob& job, const WorkOwner& owner)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Abandon(const Digest& key, const CompileTicket* ticket, bool from_beside);
   void Release(const Digest& key, const CompileTicket* ticket);
+  void RetireFailure(const Digest& key, const CompileTicket* ticket);
 
   // Jobs may end after this object is gone.
   struct State {

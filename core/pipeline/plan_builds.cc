@@ -352,7 +352,10 @@ void PlanBuilds::WaitForKernels(Batch* batch, Interest* interest) {
 BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Planned> planned,
                                 std::shared_ptr<Batch> batch, const FlightKey& key,
                                 const WorkOwner& owner, Interest& interest) {
-  BuiltOr built = BuildRounds(work, std::move(planned), std::move(batch), key, owner, interest);
+  BuiltOr built = BuildRounds(work, std::move(planned), batch, key, owner, interest);
+  // Callers of this flight may hold their claims a moment longer than it lasts: who asks next is
+  // not to share a failure that has been answered.
+  for (auto& [k, claim] : batch->claims) claim.RetireFailure();
   decltype(replanned_)::node_type ended;  // dies unlocked
   MutexLock lock(&mutex_);
   ended = replanned_.extract(key);

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <mutex>
 #include <set>
 #include <thread>
@@ -109,6 +110,28 @@ TEST_F(FlowTest, WhatNobodyWaitsForAnyMoreIsCancelledAndMadeWhenItIsAskedForAgai
   EXPECT_TRUE(Eventually([&] { return Status()["workers"]["running"].get<int64_t>() == 0; }));
   OpenGate();
   EXPECT_EQ(caller_->Plan(request).kernels(0).state(), v1::KERNEL_STATE_READY);
+}
+
+TEST_F(FlowTest, WhatNobodyWaitsForGoesOnForAsLongAsTheServerIsTold) {
+  StartGated({"--abandoned-build-seconds", "3600"});
+  CloseGate();
+  const v1::PlanFusionRequest request = RequestFor(LinearReluModel().proto());
+  grpc::ClientContext context;
+  auto leaves = std::async(std::launch::async, [&] {
+    v1::PlanFusionResponse nothing;
+    return caller_->stub().PlanFusion(&context, request, &nothing);
+  });
+  ASSERT_TRUE(Eventually([&] {
+    return Status()["workers"]["running"].get<int64_t>() > 0 &&
+           Status()["flights"]["waiting"].get<int64_t>() > 0;
+  }));
+  std::this_thread::sleep_for(milliseconds(100));  // until it has begun
+  context.TryCancel();
+  EXPECT_EQ(leaves.get().error_code(), grpc::StatusCode::CANCELLED);
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") == 0; }));
+  OpenGate();
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_cache_writes_total{result=\"ok\"}") == 1; }));
+  EXPECT_EQ(Metric("fusion_builds_abandoned_total"), 0);
 }
 
 TEST_F(FlowTest, ACancelledWaiterNeverKillsABuildThatAnotherWaitsFor) {

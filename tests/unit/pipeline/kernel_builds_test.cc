@@ -98,28 +98,45 @@ TEST_F(KernelBuildsTest, WhatIsForgottenCountsFromTheStart) {
   EXPECT_EQ(quarantine_->size(), 1u);
 }
 
-TEST_F(KernelBuildsTest, AFailureIsNotSharedThoughSomebodyStillHoldsItsClaim) {
+TEST_F(KernelBuildsTest, AFailureIsSharedUntilItIsRetired) {
+  const std::vector<FakeAct> lost_one = {FakeAct::kDie, FakeAct::kError};
   std::optional<KernelBuilds::Claim> first;
-  EXPECT_FALSE(Build({FakeAct::kDie, FakeAct::kError}, &first).ok());
-  std::optional<KernelBuilds::Claim> read = builds_->Join(job_.key);
-  ASSERT_TRUE(read.has_value()) << "who asks for the kernel by its key reads how it ended";
-  EXPECT_EQ(&read->ticket(), &first->ticket());
-
+  EXPECT_FALSE(Build(lost_one, &first).ok());
   std::optional<KernelBuilds::Claim> second;
-  EXPECT_FALSE(Build({FakeAct::kDie, FakeAct::kDie}, &second).ok()) << "its time is over";
-  EXPECT_NE(&second->ticket(), &first->ticket());
-  EXPECT_THAT(std::string(Message(Build({}))), HasSubstr("in quarantine since"));
+  EXPECT_FALSE(Build({}, &second).ok()) << "not tried again";
+  EXPECT_EQ(&second->ticket(), &first->ticket());
 
-  EXPECT_TRUE(builds_->ForgetFailure(job_.key));
+  first->RetireFailure();
+  EXPECT_FALSE(builds_->Join(job_.key).has_value());
   std::optional<KernelBuilds::Claim> third;
   EXPECT_TRUE(Build({FakeAct::kCompile}, &third).ok());
-  std::optional<KernelBuilds::Claim> shared;
-  EXPECT_TRUE(Build({}, &shared).ok()) << "what is made is shared until it is published";
-  EXPECT_EQ(&shared->ticket(), &third->ticket());
-  first.reset();  // others that have another build's place in their stead
-  read.reset();
+  EXPECT_NE(&third->ticket(), &second->ticket());
+
+  third->RetireFailure();
+  second->RetireFailure();
+  first.reset();
   second.reset();
+  std::optional<KernelBuilds::Claim> fourth;
+  EXPECT_TRUE(Build({}, &fourth).ok()) << "what is made is shared until it is published";
+  EXPECT_EQ(&fourth->ticket(), &third->ticket());
+}
+
+TEST_F(KernelBuildsTest, ClaimsOnAnEarlierFailureDoNotTouchANewBuild) {
+  std::optional<KernelBuilds::Claim> first;
+  EXPECT_FALSE(Build({FakeAct::kError}, &first).ok());
+  first->RetireFailure();
+  clock_.Advance(2 * kFailureTtl);
+  acts_ = {FakeAct::kHang};
+  next_act_ = 0;
+  std::optional<KernelBuilds::Claim> second(std::get<KernelBuilds::Claim>(
+      *builds_->Start(job_, [] { return std::shared_ptr<const KernelArtifact>(); })));
+  while (talk_.hanging == 0) std::this_thread::yield();
+  first->RetireFailure();
+  first.reset();
   EXPECT_TRUE(builds_->Join(job_.key).has_value());
+  EXPECT_FALSE(second->ticket().IsDone()) << "nobody has cancelled it";
+  second->Abandon();
+  EXPECT_EQ(second->ticket().Wait(CancelToken()).status().code(), absl::StatusCode::kCancelled);
 }
 
 }  // namespace

@@ -162,5 +162,38 @@ TEST_F(ProgressTest, ThoseWhoShareABuildAreToldOfItsKernels) {
   }
 }
 
+// A caller that joins a build and is slow to leave it: here, to be told what it is at.
+TEST_F(ProgressTest, AFailureThatWasAnsweredIsNotSharedThoughACallerHoldsItStill) {
+  PipelineOptions options;
+  options.builds.failure_ttl = Nanoseconds(0);
+  FusionPipeline forgetful(options, BuiltInSpecs().value(), toolchain_, store_, workers_,
+                           Logger::Silent());
+  const std::string model = LinearReluModel().Bytes();
+  PlanRequest request;
+  request.source.onnx_model = model;
+  request.target.isa = "avx2";
+  request.options.fusion = FusionMode::kOpByOp;  // nothing to take apart
+  std::atomic<bool> broken{true};
+  decide_ = [&](const CompileJob&) { return broken ? FakeAct::kError : FakeAct::kCompile; };
+  std::atomic<bool> holds{false};
+  std::atomic<bool> let_go{false};
+  auto slow = std::async(std::launch::async, [&] {
+    int compile_told = 0;  // that it begins, then how many kernels there are to wait for
+    Recorder recorder([&](std::string_view stage) {
+      if (stage != "compile" || ++compile_told != 2) return;
+      holds = true;
+      while (!let_go) std::this_thread::yield();
+    });
+    return forgetful.PlanFusion(request, patient_, &recorder).status();
+  });
+  while (!holds) std::this_thread::yield();
+  EXPECT_EQ(forgetful.PlanFusion(request, patient_).status().code(), absl::StatusCode::kInternal);
+  broken = false;
+  const absl::Status next = forgetful.PlanFusion(request, patient_).status();
+  EXPECT_TRUE(next.ok()) << next;
+  let_go = true;
+  EXPECT_EQ(slow.get().code(), absl::StatusCode::kInternal) << "it had asked before";
+}
+
 }  // namespace
 }  // namespace fusion
