@@ -75,7 +75,7 @@ void KernelBuilds::Claim::Abandon() {
   if (std::exchange(wanted_, false)) builds_->Abandon(key_, ticket_.get(), from_beside_);
 }
 
-void KernelBuilds::Claim::RetireFailure() { builds_->RetireFailure(key_, ticket_.get()); }
+void KernelBuilds::Claim::RetireFailure() const { builds_->RetireFailure(key_, ticket_.get()); }
 
 KernelBuilds::Claim KernelBuilds::ClaimOn(const Digest& key, Build* build, bool from_beside) {
   ++build->claims;

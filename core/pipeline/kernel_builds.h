@@ -48,7 +48,7 @@ class KernelBuilds {
     /// He does not want it any more, though he goes on to read how it ended.
     void Abandon();
     /// If the build has failed: nobody finds it from now on, whoever still has a claim on it.
-    void RetireFailure();
+    void RetireFailure() const;
 
    private:
     friend class KernelBuilds;

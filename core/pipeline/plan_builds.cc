@@ -353,12 +353,18 @@ BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Plann
                                 std::shared_ptr<Batch> batch, const FlightKey& key,
                                 const WorkOwner& owner, Interest& interest) {
   BuiltOr built = BuildRounds(work, std::move(planned), batch, key, owner, interest);
-  // Callers of this flight may hold their claims a moment longer than it lasts: who asks next is
-  // not to share a failure that has been answered.
-  for (auto& [k, claim] : batch->claims) claim.RetireFailure();
   decltype(replanned_)::node_type ended;  // dies unlocked
-  MutexLock lock(&mutex_);
-  ended = replanned_.extract(key);
+  {
+    MutexLock lock(&mutex_);
+    ended = replanned_.extract(key);
+  }
+  // Callers of this flight, and who tells of what it is at, may hold claims a moment longer than it
+  // lasts: who asks next is not to share a failure that has been answered.
+  const std::shared_ptr<const Batch> last = ended.empty() ? nullptr : ended.mapped().batch;
+  for (const Batch* held : {static_cast<const Batch*>(batch.get()), last.get()}) {
+    if (held == nullptr) continue;
+    for (const auto& [k, claim] : held->claims) claim.RetireFailure();
+  }
   return built;
 }
 

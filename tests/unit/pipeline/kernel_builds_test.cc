@@ -104,12 +104,14 @@ TEST_F(KernelBuildsTest, AFailureIsSharedUntilItIsRetired) {
   EXPECT_FALSE(Build(lost_one, &first).ok());
   std::optional<KernelBuilds::Claim> second;
   EXPECT_FALSE(Build({}, &second).ok()) << "not tried again";
+  ASSERT_TRUE(second.has_value());
   EXPECT_EQ(&second->ticket(), &first->ticket());
 
   first->RetireFailure();
   EXPECT_FALSE(builds_->Join(job_.key).has_value());
   std::optional<KernelBuilds::Claim> third;
   EXPECT_TRUE(Build({FakeAct::kCompile}, &third).ok());
+  ASSERT_TRUE(third.has_value());
   EXPECT_NE(&third->ticket(), &second->ticket());
 
   third->RetireFailure();
@@ -118,6 +120,7 @@ TEST_F(KernelBuildsTest, AFailureIsSharedUntilItIsRetired) {
   second.reset();
   std::optional<KernelBuilds::Claim> fourth;
   EXPECT_TRUE(Build({}, &fourth).ok()) << "what is made is shared until it is published";
+  ASSERT_TRUE(fourth.has_value());
   EXPECT_EQ(&fourth->ticket(), &third->ticket());
 }
 
