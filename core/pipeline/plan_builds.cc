@@ -360,11 +360,11 @@ BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Plann
   }
   // Callers of this flight, and who tells of what it is at, may hold claims a moment longer than it
   // lasts: who asks next is not to share a failure that has been answered.
-  const std::shared_ptr<const Batch> last = ended.empty() ? nullptr : ended.mapped().batch;
-  for (const Batch* held : {static_cast<const Batch*>(batch.get()), last.get()}) {
-    if (held == nullptr) continue;
-    for (const auto& [k, claim] : held->claims) claim.RetireFailure();
-  }
+  const auto retire = [](const Batch& held) {
+    for (const auto& [k, claim] : held.claims) claim.RetireFailure();
+  };
+  retire(*batch);
+  if (!ended.empty() && ended.mapped().batch != nullptr) retire(*ended.mapped().batch);
   return built;
 }
 

@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <thread>
+
 #include "core/base/file.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"

@@ -8,6 +8,7 @@
 #include "core/onnx/reference_weights.h"
 #include "core/pipeline/lock.h"
 #include "core/pipeline/plan_fusion.h"
+#include "core/pipeline/tile_search.h"
 #include "core/wire/tile_search.h"
 #include "tests/models/models.h"
 #include "tests/support/pipeline_fixture.h"
@@ -342,9 +343,7 @@ TEST_F(OptLevelTest, WhereTooManySearchesWaitTheModelsPicksAreAnswered) {
   // Once it waits for its turn.
   auto joined = [&] {
     const PlanReply reply = small.PlanFusion(behind, patient_).value();
-    return std::any_of(reply.warnings.begin(), reply.warnings.end(), [](const auto& warning) {
-      return warning.find("busy with other searches") != std::string::npos;
-    });
+    return testing::Value(reply.warnings, Contains(HasSubstr("busy with other searches")));
   };
   int tries = 0;
   while (!joined()) ASSERT_LT(++tries, 100);
