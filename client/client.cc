@@ -69,8 +69,18 @@ std::string ServiceConfig(int attempts) {
                 R"({"name":[{"service":"fusion.v1.FusionService","method":"ReportLatency"}]}]})");
 }
 
+// gRPC 1.51 ends its event engine with the last channel, and now and then waits for ever for the
+// engine's timer threads (PosixEventEngine::~PosixEventEngine; seen in a fusionctl that had printed
+// all it had to say). A channel that nobody uses keeps the engine until the process is over.
+void KeepEventEngine() {
+  static const auto* const kKept = new std::shared_ptr<grpc::Channel>(
+      grpc::CreateChannel("unix:", grpc::InsecureChannelCredentials()));
+  (void)kKept;
+}
+
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
                                            const ClientOptions& options) {
+  KeepEventEngine();
   auto limit = static_cast<int>(std::min<int64_t>(options.max_message_bytes, INT32_MAX));
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(limit);

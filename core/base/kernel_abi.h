@@ -15,7 +15,7 @@
 #ifndef FUSION_KERNEL_ABI_H_
 #define FUSION_KERNEL_ABI_H_
 
-#define FUSION_KERNEL_ABI_VERSION 1
+#define FUSION_KERNEL_ABI_VERSION 2
 
 /* Return codes. */
 #define FUSION_KERNEL_OK 0
@@ -57,6 +57,10 @@ typedef struct FusionKernelDescriptor {
   unsigned long long scratch_bytes;              /* per worker */
   unsigned long long workspace_bytes;
   unsigned int alignment; /* of scratch and workspace, in bytes */
+  /* Elements of tensor `tensor`, counted from its `data`, within which every access of a call with
+   * these dims lies. Who runs the kernel compares them with the memory there is, before the call.
+   * Null: not told, which only a kernel of static shape may do. */
+  FusionInt64 (*reach)(int tensor, const FusionInt64* dims);
 } FusionKernelDescriptor;
 
 #endif /* FUSION_KERNEL_ABI_H_ */

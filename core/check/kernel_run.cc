@@ -221,6 +221,7 @@ absl::Status RunTasks(const LoadedKernel& kernel, const Schedule& schedule, cons
   Fenced scratch(static_cast<int64_t>(d.scratch_bytes));
   Fenced workspace(static_cast<int64_t>(d.workspace_bytes));
   const FusionInt64* dims = sizes == nullptr ? nullptr : sizes->data();
+  RETURN_IF_ERROR(CheckReach(kernel, dims, elements));
   FusionKernelFault fault{};
   const size_t size = kernel.guarded() ? sizeof(FusionGuardedKernelArgs) : sizeof(FusionKernelArgs);
   const FusionGuardedKernelArgs args{

@@ -117,14 +117,30 @@ class GeneralText::Maker {
     for (const std::string& text : texts) texts_.push_back(StrSplit(text, '\n'));
   }
 
-  absl::StatusOr<GeneralText> Run() {
+  absl::StatusOr<GeneralText> Run(size_t* line) {
     const size_t count = texts_[0].size();
+    *line = CommonLines();
     for (const auto& lines : texts_) RETURN_IF_ERROR(CheckLines(count, lines.size()));
-    for (size_t i = 0; i < count; ++i) RETURN_IF_ERROR(AddLine(i));
+    for (size_t i = 0; i < count; ++i) {
+      *line = i;
+      RETURN_IF_ERROR(AddLine(i));
+    }
     return std::move(out_);
   }
 
  private:
+  // Lines from the first on that begin alike in all texts.
+  size_t CommonLines() const {
+    constexpr size_t kHead = 12;  // a value and its operator
+    size_t common = 0;
+    auto same = [&](const auto& lines) {
+      return common < lines.size() &&
+             lines[common].substr(0, kHead) == texts_[0][common].substr(0, kHead);
+    };
+    while (common < texts_[0].size() && std::all_of(texts_.begin(), texts_.end(), same)) ++common;
+    return common;
+  }
+
   absl::Status AddLine(size_t i) {
     out_.lines_.emplace_back();
     const bool equal = std::all_of(texts_.begin(), texts_.end(),
@@ -193,9 +209,10 @@ class GeneralText::Maker {
 };
 
 absl::StatusOr<GeneralText> GeneralText::Of(const std::vector<std::vector<int64_t>>& points,
-                                            const std::vector<std::string>& texts) {
+                                            const std::vector<std::string>& texts, size_t* line) {
   FUSION_CHECK(!texts.empty() && points.size() == texts.size(), "one point a text");
-  return Maker(points, texts).Run();
+  size_t at = 0;
+  return Maker(points, texts).Run(line == nullptr ? &at : line);
 }
 
 absl::StatusOr<std::string> GeneralText::At(const std::vector<int64_t>& values) const {

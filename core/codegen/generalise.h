@@ -16,9 +16,11 @@ namespace fusion {
 class GeneralText {
  public:
   /// `points`: the values of the symbols, by text; at least one. FailedPrecondition, with the
-  /// lines, if the texts differ in more than such numbers. Pure.
+  /// lines, if the texts differ in more than such numbers; `line` (may be null) is then the number
+  /// of the first that does, from 0 on. Pure.
   static absl::StatusOr<GeneralText> Of(const std::vector<std::vector<int64_t>>& points,
-                                        const std::vector<std::string>& texts);
+                                        const std::vector<std::string>& texts,
+                                        size_t* line = nullptr);
 
   /// True if the texts are equal.
   bool IsStatic() const { return sizes_.empty(); }

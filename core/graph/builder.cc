@@ -1,7 +1,9 @@
 #include "core/graph/builder.h"
 
 #include <algorithm>
+#include <cstdlib>
 
+#include "core/base/hash.h"
 #include "core/graph/counted.h"
 #include "core/graph/evaluate.h"
 #include "core/op/derive.h"
@@ -13,6 +15,18 @@ __extension__ typedef __int128 Wide;
 
 // Of one op whose outputs have as many elements as its values say.
 constexpr double kCountedFoldPoints = 0x1p24;
+// Decisions of one node that are told one by one. Shape arithmetic has few elements.
+constexpr size_t kMostNodeDecisions = 1 << 12;
+
+// A number that differs, in all likelihood, where the bytes of the constants differ.
+double Fingerprint(const std::vector<const HostTensor*>& values) {
+  std::string digests;
+  for (const HostTensor* value : values) {
+    if (value != nullptr) digests += Sha256(value->byte_view()).ToHex();
+  }
+  const std::string hex = Sha256(digests).ToHex().substr(0, 12);  // 48 bits: exact in a double
+  return static_cast<double>(std::strtoull(hex.c_str(), nullptr, 16));
+}
 
 }  // namespace
 
@@ -132,7 +146,8 @@ bool GraphBuilder::CanFold(const OpDef& def, const std::vector<TensorId>& inputs
 }
 
 absl::StatusOr<std::vector<HostTensor>> GraphBuilder::Fold(const OpDef& def, const OpCall& call,
-                                                           const std::vector<TensorId>& inputs) {
+                                                           const std::vector<TensorId>& inputs,
+                                                           DecisionLog* log) {
   if (def.value_of_types) {
     ASSIGN_OR_RETURN(HostTensor value, def.value_of_types(call));
     std::vector<HostTensor> values;
@@ -145,11 +160,12 @@ absl::StatusOr<std::vector<HostTensor>> GraphBuilder::Fold(const OpDef& def, con
   }
   const std::vector<OpDef::Counted> counted =
       def.counted ? def.counted(call) : std::vector<OpDef::Counted>();
-  if (counted.empty()) return EvaluateCall(call, values, &options_.fold_total_points);
+  const EvaluateOptions evaluate = {.decisions = log};
+  if (counted.empty()) return EvaluateCall(call, values, &options_.fold_total_points, evaluate);
   // Some of these compare all elements with all others.
   double budget = std::min(options_.fold_total_points, kCountedFoldPoints);
   const double before = budget;
-  ASSIGN_OR_RETURN(std::vector<HostTensor> out, EvaluateCall(call, values, &budget));
+  ASSIGN_OR_RETURN(std::vector<HostTensor> out, EvaluateCall(call, values, &budget, evaluate));
   options_.fold_total_points -= before - budget;
   std::vector<OutputExtent> extents;
   for (const OpDef::Counted& c : counted) {
@@ -206,8 +222,12 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
   if (!counts.ok()) return Annotate(counts.status(), DescribeNode(name, def.name));
 
   std::vector<TensorId> outputs;
+  DecisionLog log(kMostNodeDecisions);
+  DecisionLog* const decisions = options_.trace != nullptr ? &log : nullptr;
+  if (decisions != nullptr && def.decisions) def.decisions(call, decisions);
   if (options_.fold_limit_bytes > 0 && CanFold(def, inputs, *inferred, output_names)) {
-    auto values = Fold(def, call, inputs);
+    auto values = Fold(def, call, inputs, decisions);
+    if (log.over()) log = OfConstants(inputs);
     bool too_expensive = absl::IsResourceExhausted(values.status());
     if (!values.ok() && !too_expensive) {
       return Annotate(values.status(), DescribeNode(name, def.name));
@@ -219,8 +239,12 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
       }
       outputs.push_back(AddConstant(output_names[i], std::move((*values)[i])));
     }
-    if (!too_expensive) return outputs;
+    if (!too_expensive) {
+      Trace(name, def.name, log);
+      return outputs;
+    }
   }
+  Trace(name, def.name, log);
   auto node_id = static_cast<NodeId>(graph_.nodes_.size());
   for (size_t i = 0; i < inferred->size(); ++i) {
     outputs.push_back(AddTensor({.name = output_names[i],
@@ -242,6 +266,22 @@ absl::StatusOr<std::vector<TensorId>> GraphBuilder::AddMultiNode(
                            .outputs = outputs,
                            .attrs = std::move(attrs)});
   return outputs;
+}
+
+// What stands for decisions that are too many to be told one by one: the constants themselves.
+DecisionLog GraphBuilder::OfConstants(const std::vector<TensorId>& inputs) const {
+  std::vector<const HostTensor*> values;
+  for (TensorId id : inputs) {
+    values.push_back(id == kNoTensor ? nullptr : graph_.tensor(id).value.get());
+  }
+  DecisionLog log(1);
+  log.Add(ShapeDecision::Keeps::kNumber, Fingerprint(values));
+  return log;
+}
+
+void GraphBuilder::Trace(std::string_view node, std::string_view op, const DecisionLog& log) {
+  if (options_.trace == nullptr || log.decisions().empty()) return;
+  options_.trace->push_back({std::string(node), std::string(op), log.decisions()});
 }
 
 void GraphBuilder::MarkOutput(TensorId id) { graph_.outputs_.push_back(id); }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/graph/shape_trace.h"
 
 namespace fusion {
 
@@ -27,6 +28,8 @@ struct BuilderOptions {
   const std::set<std::string>* unfolded = nullptr;
   /// Gets the dims of what is folded, by name of the tensor. May be null; outlives the builder.
   std::map<std::string, Dims>* folded = nullptr;
+  /// Gets what is decided about nodes as they are added. May be null; outlives the builder.
+  ShapeTrace* trace = nullptr;
 };
 
 /// InvalidArgument for a tensor of more than kMaxTensorRank dims or kMaxTensorBytes; a symbol
@@ -67,6 +70,10 @@ class GraphBuilder {
                                                      AttrMap attrs, std::string name,
                                                      std::vector<std::string> output_names);
 
+  /// Adds what the caller decided about a node from numbers that it found in constants. Nothing
+  /// happens without BuilderOptions::trace.
+  void Trace(std::string_view node, std::string_view op, const DecisionLog& log);
+
   /// Outputs keep the order of the calls.
   void MarkOutput(TensorId id);
 
@@ -101,8 +108,11 @@ class GraphBuilder {
  private:
   TensorId AddTensor(Tensor tensor);
   void AddCounts();
+  /// `log` gets what is decided; null: nobody asks.
   absl::StatusOr<std::vector<HostTensor>> Fold(const OpDef& def, const OpCall& call,
-                                               const std::vector<TensorId>& inputs);
+                                               const std::vector<TensorId>& inputs,
+                                               DecisionLog* log);
+  DecisionLog OfConstants(const std::vector<TensorId>& inputs) const;
   absl::StatusOr<std::vector<std::optional<CountedDim>>> CountsOf(
       const OpCall& call, const std::vector<TensorId>& inputs) const;
   /// InvalidArgument, ResourceExhausted for a call that the graph cannot take.

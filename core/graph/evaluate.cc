@@ -322,7 +322,8 @@ class ProgramEvaluator {
         out = results_.at(op.inputs[0])[static_cast<size_t>(op.result)];
         break;
       case LoopOp::kLoop: {
-        absl::Status status = EvaluateLoop(op.body, inputs, options_.threads, &out);
+        absl::Status status =
+            EvaluateLoop(op.body, inputs, options_.threads, &out, options_.decisions);
         if (!status.ok()) return Annotate(status, op.label);
         break;
       }
@@ -503,18 +504,22 @@ absl::StatusOr<std::vector<HostTensor>> Evaluate(
 
 absl::StatusOr<std::vector<HostTensor>> EvaluateCall(const OpCall& call,
                                                      const std::vector<const HostTensor*>& inputs,
-                                                     double* budget) {
+                                                     double* budget,
+                                                     const EvaluateOptions& options) {
   ProgramBuilder builder({.absorb_views = false, .widen_halves = false});
   double cost = 0;
   std::vector<ProgramBuilder::Handle> handles;
   for (const HostTensor* tensor : inputs) {
     ProgramBuilder::Handle handle;
     if (tensor != nullptr) {
-      handle.base =
-          builder.AddValue({.type = {tensor->dtype(), Shape(tensor->dims())},
-                            .kind = TensorKind::kConstant,
-                            .value = {std::shared_ptr<const void>(), tensor},  // not owned
-                            .order = {}});
+      TensorType type{tensor->dtype(), Shape(tensor->dims())};
+      // Constants go into expressions, which are simplified: nothing would be left to decide.
+      handle.base = options.decisions != nullptr
+                        ? builder.AddInput(std::move(type), kNoTensor)
+                        : builder.AddValue({.type = std::move(type),
+                                            .kind = TensorKind::kConstant,
+                                            .value = {std::shared_ptr<const void>(), tensor},
+                                            .order = {}});  // not owned
       cost += static_cast<double>(tensor->elements());
     }
     handles.push_back(std::move(handle));
@@ -525,13 +530,20 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateCall(const OpCall& call,
     builder.program().outputs.push_back(handle.base);
     boxes.push_back(Box::Whole(builder.program().value(handle.base).type.shape.ToDims()));
   }
-  Program program = std::move(builder).Finish();
+  const Program program = std::move(builder).Finish();
+  std::vector<const HostTensor*> operands;  // by input of the program
+  for (const HostTensor* tensor : inputs) {
+    if (tensor != nullptr) operands.push_back(tensor);
+  }
   if (budget != nullptr) {
     cost += EvaluationPoints(program, boxes);
     if (cost > *budget) return ResourceExhausted("evaluating takes ", cost, " steps");
     *budget -= cost;
   }
-  return EvaluateBoxes(program, boxes, [](ValueId) -> const HostTensor* { return nullptr; });
+  auto value = [&](ValueId v) -> const HostTensor* {
+    return operands[static_cast<size_t>(program.value(v).index)];
+  };
+  return EvaluateBoxes(program, boxes, value, options);
 }
 
 double EvaluationPoints(const Program& program, const std::vector<Box>& boxes) {

@@ -21,6 +21,8 @@ struct Box {
 struct EvaluateOptions {
   int threads = 1;
   const CancelToken* cancel = nullptr;
+  /// Gets what the expressions decide; null: nobody asks.
+  DecisionLog* decisions = nullptr;
 };
 
 /// The judge of correctness. Interprets loop bodies in double precision and rounds every graph
@@ -48,7 +50,8 @@ absl::StatusOr<std::vector<HostTensor>> EvaluateBoxes(
 /// and nothing is evaluated, if it is less.
 absl::StatusOr<std::vector<HostTensor>> EvaluateCall(const OpCall& call,
                                                      const std::vector<const HostTensor*>& inputs,
-                                                     double* budget = nullptr);
+                                                     double* budget = nullptr,
+                                                     const EvaluateOptions& options = {});
 
 /// Elements that EvaluateBoxes would touch (iteration points of every loop), to budget a check
 /// before running it.

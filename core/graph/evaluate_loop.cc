@@ -64,8 +64,8 @@ Address MakeAddress(const IndexMap& map, const Box& box, size_t axes) {
 class LoopRunner {
  public:
   LoopRunner(const LoopBody& body, const std::vector<const EvaluatedValue*>& inputs,
-             const std::vector<IndexRange>& ranges, EvaluatedValue* out)
-      : body_(body), inputs_(inputs), ranges_(ranges), out_(out), value_(body.value) {
+             const std::vector<IndexRange>& ranges, EvaluatedValue* out, DecisionLog* log)
+      : body_(body), inputs_(inputs), ranges_(ranges), out_(out), log_(log), value_(body.value) {
     for (int axis : body.ReducedAxes()) {
       // A reduced axis without a monoid has extent 1 (LoopBody::Verify).
       if (body.reduce) reduced_.push_back(axis);
@@ -94,6 +94,8 @@ class LoopRunner {
       for (const Expr& e : body.reduce->merge()) merge_.emplace_back(e);
       for (const Expr& e : body.reduce->lift()) lift_.emplace_back(e);
     }
+    value_.Watch(log);
+    for (CompiledExpr& merge : merge_) merge.Watch(log);
   }
 
   const std::vector<int>& written() const { return written_; }
@@ -163,6 +165,9 @@ class LoopRunner {
         int64_t index =
             buffers_[static_cast<size_t>(indirect.input)].integers[static_cast<size_t>(k)];
         int64_t given = index;
+        if (log_ != nullptr) {
+          log_->Add(ShapeDecision::Keeps::kNumber, static_cast<double>(index));
+        }
         if (index < 0) index += indirect.extent;
         if (index < indirect.begin || index >= indirect.begin + indirect.size) {
           return InvalidArgument("index ", given, " out of range; expected ", -indirect.extent,
@@ -287,7 +292,8 @@ class LoopRunner {
       return;
     }
     const Expr& first_merge = m.merge()[0];
-    if (m.IsScalar() && values.reals != nullptr && first_merge.args().size() == 2) {
+    const bool binary = m.IsScalar() && values.reals != nullptr && first_merge.args().size() == 2;
+    if (binary && log_ == nullptr) {
       for (int64_t k = 0; k < n; ++k) {
         state_[0].real = EvaluateReal(first_merge.op(), state_[0].real, values.reals[k]);
       }
@@ -344,6 +350,7 @@ class LoopRunner {
   const std::vector<const EvaluatedValue*>& inputs_;
   std::vector<IndexRange> ranges_;
   EvaluatedValue* out_;
+  DecisionLog* log_;
   CompiledExpr value_;
   std::vector<CompiledExpr> merge_;
   std::vector<CompiledExpr> lift_;
@@ -645,7 +652,7 @@ Box NeededBox(const LoopBody& body, int input, const Dims& extents, const Box& b
 }
 
 absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const EvaluatedValue*>& inputs,
-                          int threads, EvaluatedValue* out) {
+                          int threads, EvaluatedValue* out, DecisionLog* log) {
   int64_t elements = NumElements(out->box.Extents());
   out->dtype = body.dtype();
   if (IsFloat(body.dtype())) {
@@ -661,7 +668,7 @@ absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const Evaluate
     empty |= r.size() <= 0;
     points *= std::max<int64_t>(r.size(), 1);
   }
-  if (points < kParallelPoints) threads = 1;
+  if (points < kParallelPoints || log != nullptr) threads = 1;
   ProductForm form;
   if (!empty && FindProductForm(body, inputs, &form)) {
     ProductRunner product(body, form, inputs, ranges, out);
@@ -669,7 +676,7 @@ absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const Evaluate
                 [&](int64_t begin, int64_t end) { product.Run(begin, end); });
     return absl::OkStatus();
   }
-  LoopRunner first(body, inputs, ranges, out);
+  LoopRunner first(body, inputs, ranges, out, log);
   if (first.written().empty() || threads <= 1) {
     IndexRange all = first.written().empty() ? IndexRange{0, 1}
                                              : ranges[static_cast<size_t>(first.written()[0])];
@@ -679,7 +686,7 @@ absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const Evaluate
   std::vector<absl::Status> statuses(static_cast<size_t>(threads), absl::OkStatus());
   std::atomic<size_t> next{0};
   ParallelFor(threads, all.size(), [&](int64_t begin, int64_t end) {
-    LoopRunner runner(body, inputs, ranges, out);
+    LoopRunner runner(body, inputs, ranges, out, nullptr);
     statuses[next.fetch_add(1)] = runner.Run(all.begin + begin, all.begin + end);
   });
   for (const absl::Status& status : statuses) RETURN_IF_ERROR(status);

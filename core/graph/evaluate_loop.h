@@ -16,9 +16,10 @@ struct EvaluatedValue {
 };
 
 /// Computes `out->box` of a loop op from parts of its inputs that cover what the box needs.
-/// Internal to the evaluator.
+/// Internal to the evaluator. With `log`, what the expressions decide is added to it, and one thread
+/// does all.
 absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const EvaluatedValue*>& inputs,
-                          int threads, EvaluatedValue* out);
+                          int threads, EvaluatedValue* out, DecisionLog* log = nullptr);
 
 /// The box of the op's output that computing `box` really produces (dims that several axes write
 /// are done whole).

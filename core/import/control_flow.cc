@@ -267,7 +267,11 @@ class ControlFlow {
     if (inputs_[0] != kNoTensor) {
       ASSIGN_OR_RETURN(out.count, Scalar(0, "the number of passes"));
       if (const HostTensor* known = builder_.ConstantValue(out.count)) {
-        out.counted = std::max<int64_t>(known->GetInt(0), 0);
+        const int64_t asked = known->GetInt(0);
+        DecisionLog log(1);
+        log.Add(ShapeDecision::Keeps::kNegative, static_cast<double>(asked));
+        builder_.Trace(node_.name, node_.op, log);
+        out.counted = std::max<int64_t>(asked, 0);
       }
     }
     if (inputs_[1] != kNoTensor) {

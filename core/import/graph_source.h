@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/graph/graph.h"
+#include "core/graph/shape_trace.h"
 #include "core/onnx/inline_rule.h"
 
 namespace fusion::v1 {
@@ -49,6 +50,8 @@ struct ImportOptions {
   /// As BuilderOptions::unfolded and BuilderOptions::folded.
   const std::set<std::string>* unfolded = nullptr;
   std::map<std::string, Dims>* folded = nullptr;
+  /// As BuilderOptions::trace.
+  ShapeTrace* trace = nullptr;
 };
 
 /// Where a graph comes from, as bytes or message of somebody else: exactly one of both. Refers to

@@ -37,7 +37,9 @@ class OnnxImporter {
         rule_(model.graph(), options.inline_limit_bytes),
         symbols_(options.dim_bindings),
         main_builder_(model.graph().name(),
-                      {.unfolded = options.unfolded, .folded = options.folded}) {}
+                      {.unfolded = options.unfolded,
+                       .folded = options.folded,
+                       .trace = options.trace}) {}
 
   absl::StatusOr<Graph> Run() {
     ASSIGN_OR_RETURN(main_.flat, FlattenModel(model_));

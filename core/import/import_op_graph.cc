@@ -59,7 +59,9 @@ class OpGraphImporter {
       : graph_(graph),
         options_(options),
         symbols_(options.dim_bindings),
-        builder_(graph.name(), {.unfolded = options.unfolded, .folded = options.folded}) {}
+        builder_(graph.name(), {.unfolded = options.unfolded,
+                                .folded = options.folded,
+                                .trace = options.trace}) {}
 
   absl::StatusOr<Graph> Run() {
     if (graph_.op_set_version() > kOpSetVersion) {

@@ -7,6 +7,8 @@
 #include <limits>
 #include <unordered_map>
 
+#include "core/op/scalar_decisions.h"
+
 namespace fusion {
 namespace {
 
@@ -358,6 +360,7 @@ void CompiledExpr::Run(Step& step, int64_t n, const std::vector<Operand>& inputs
       return real ? SelectRun(n, arg(0).integers, arg(1).reals, arg(2).reals, reals)
                   : SelectRun(n, arg(0).integers, arg(1).integers, arg(2).integers, ints);
     case ScalarOp::kCast:
+      if (log_ != nullptr) LogDecisions(e, n, arg(0), arg(0));
       return real ? CastToReals(e.arg(0).type(), e.type(), n, arg(0), reals)
                   : CastToInts(e.type(), n, arg(0), ints);
     default:
@@ -365,6 +368,7 @@ void CompiledExpr::Run(Step& step, int64_t n, const std::vector<Operand>& inputs
   }
   Operand a = arg(0);
   Operand b = step.args.size() > 1 ? arg(1) : a;
+  if (log_ != nullptr) LogDecisions(e, n, a, b);
   if (real) return CallOnReals(e.op(), n, a.reals, b.reals, reals);
   if (a.reals != nullptr) {
     for (int64_t i = 0; i < n; ++i) {
@@ -375,6 +379,18 @@ void CompiledExpr::Run(Step& step, int64_t n, const std::vector<Operand>& inputs
   for (int64_t i = 0; i < n; ++i) {
     ints[i] = WrapInteger(e.type(),
                           EvaluateInteger(e.op(), e.arg(0).type(), a.integers[i], b.integers[i]));
+  }
+}
+
+void CompiledExpr::LogDecisions(const Expr& e, int64_t n, const Operand& a,
+                                const Operand& b) const {
+  if (!Decides(e)) return;
+  for (int64_t i = 0; i < n && !log_->over(); ++i) {
+    if (a.reals != nullptr) {
+      AddRealDecision(e.op(), e.type(), a.reals[i], b.reals[i], log_);
+    } else {
+      AddIntegerDecision(e.op(), a.integers[i], b.integers[i], log_);
+    }
   }
 }
 

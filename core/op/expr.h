@@ -10,6 +10,7 @@
 #include "core/base/lexer.h"
 #include "core/base/status.h"
 #include "core/op/scalar.h"
+#include "core/op/shape_decision.h"
 
 namespace fusion {
 
@@ -119,6 +120,10 @@ class CompiledExpr {
 
   DType type() const { return expr_.type(); }
 
+  /// From now on, what comparisons, roundings and the like decide is added to `log`, which lives as
+  /// long as this; null: no more.
+  void Watch(DecisionLog* log) { log_ = log; }
+
   /// Where one input or axis coordinate is, `n` elements: exactly one pointer is set, as the type
   /// asks.
   struct Operand {
@@ -139,9 +144,11 @@ class CompiledExpr {
            const std::vector<Operand>& axes);
   Operand Result(const Step& step, const std::vector<Operand>& inputs,
                  const std::vector<Operand>& axes) const;
+  void LogDecisions(const Expr& e, int64_t n, const Operand& a, const Operand& b) const;
 
   Expr expr_;
   std::vector<Step> steps_;
+  DecisionLog* log_ = nullptr;
 };
 
 }  // namespace fusion

@@ -8,6 +8,7 @@
 
 #include "core/op/attr.h"
 #include "core/op/loop_body.h"
+#include "core/op/shape_decision.h"
 
 namespace fusion {
 
@@ -205,6 +206,10 @@ struct OpDef {
   /// without common factors): costs nothing but is a fusion barrier. Used when `body` answers
   /// kUnimplemented.
   std::function<absl::StatusOr<TensorType>(const OpCall&)> reinterpret = nullptr;
+
+  /// Adds the numbers, made of attributes and extents, that decide what a call means (a slice that
+  /// is cut short by the extent). Unset: there are none.
+  std::function<void(const OpCall&, DecisionLog*)> decisions = nullptr;
 
   /// Rewrites attributes of older ONNX opsets to today's meaning.
   std::function<absl::Status(OnnxCall&)> normalise = nullptr;

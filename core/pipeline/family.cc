@@ -338,18 +338,34 @@ class FamilyMaker {
         RETURN_IF_ERROR(CheckNeeds(general));
       }
     }
-    NameKernel(device_, codegen_, StrCat("family\n", general.text), &job, &planned);
+    if (refusal.ok()) RETURN_IF_ERROR(AddMembers(schedules, references, general.sizes, &job));
+    NameKernel(device_, codegen_, KeyTextOf(general, job), &job, &planned);
     job.source = WithSymbol(general.text, job.symbol);
     job.scratch_bytes = planned.scratch_bytes;
     job.workspace_bytes = planned.workspace_bytes;
     job.schedule = most.text;
-    if (refusal.ok()) RETURN_IF_ERROR(AddMembers(schedules, references, general.sizes, &job));
     job.label = most.schedule.label;
     job.numerics = model_.plan.numerics;
     planned.sizes = std::move(general.sizes);
     named_.refusals.push_back(std::move(refusal));
     named_.jobs.push_back(std::move(job));
     return absl::OkStatus();
+  }
+
+  // What the kernel of a family is: its source, and all that it was proven and checked for. The
+  // same source for another range is another kernel.
+  std::string KeyTextOf(const GeneralSource& general, const CompileJob& job) const {
+    std::string text = "family of";
+    for (const DimRange& range : symbols_) {
+      text += StrCat(" ", range.least, "..", range.most, "/", range.multiple);
+    }
+    text += "\nsizes";
+    for (const SizeExpr& size : general.sizes) text += StrCat(" [", size.ToString(), "]");
+    text += "\nchecked";
+    for (const CheckedMember& member : job.members) {
+      text += StrCat(" ", Sha256({member.schedule, "\n", member.reference}).ToHex());
+    }
+    return StrCat(text, "\n", general.text);
   }
 
   // The same kernel whatever the symbols are: that of a plan without them.

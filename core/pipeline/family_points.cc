@@ -13,6 +13,7 @@ constexpr size_t kMembers = 7;
 constexpr int64_t kSmallestPrime = 11;
 // From here on there are as many primes as it takes in the upper half of a range, for each symbol.
 constexpr int64_t kLongRange = 256;
+constexpr int64_t kSeveralValues = 8;
 // So many times as many elements are many more.
 constexpr int64_t kManyTimes = 16;
 
@@ -41,7 +42,7 @@ int64_t MiddleOf(int64_t least, int64_t most) {
   return std::clamp(static_cast<int64_t>(std::sqrt(product)), least, most);
 }
 
-std::vector<Units> MemberPoints(const std::vector<DimRange>& symbols, bool inside) {
+std::vector<Units> MemberPoints(const std::vector<DimRange>& symbols, MemberPlace place) {
   std::vector<Units> points(kMembers);
   std::set<int64_t> taken;
   for (size_t s = 0; s < symbols.size(); ++s) {
@@ -56,6 +57,9 @@ std::vector<Units> MemberPoints(const std::vector<DimRange>& symbols, bool insid
       }
       continue;
     }
+    // A range of few values cannot tell products of dims apart.
+    const bool inside = place == MemberPlace::kInside ||
+                        (place == MemberPlace::kInsideLong && most >= kSeveralValues);
     int64_t next = std::max(most + 1, kSmallestPrime);
     for (size_t i = 0; i < points.size(); ++i) {
       if (inside) {
@@ -70,6 +74,83 @@ std::vector<Units> MemberPoints(const std::vector<DimRange>& symbols, bool insid
     }
   }
   return points;
+}
+
+namespace {
+
+// Combinations of values up to which all are compared.
+constexpr int64_t kFewValues = 16;
+// Values of each symbol that are compared between the ends of its range and their neighbours.
+constexpr int kBetween = 8;
+
+// The ends of a range, their neighbours, then values between: half of them evenly, half with equal
+// ratios, since small values differ more.
+std::vector<int64_t> ValuesToCheck(const DimRange& s) {
+  const int64_t least = s.least / s.multiple;
+  const int64_t most = s.most / s.multiple;
+  std::vector<int64_t> out;
+  auto add = [&](int64_t value) {
+    value = std::clamp(value, least, most);
+    if (std::find(out.begin(), out.end(), value) == out.end()) out.push_back(value);
+  };
+  for (int64_t value : {least, least + 1, most - 1, most}) add(value);
+  const double first = static_cast<double>(std::max<int64_t>(least, 1));
+  const double ratio = static_cast<double>(most) / first;
+  for (int i = 1; i <= kBetween / 2; ++i) {
+    const double part = static_cast<double>(i) / (kBetween / 2 + 1);
+    add(least + static_cast<int64_t>(part * static_cast<double>(most - least)));
+    add(static_cast<int64_t>(first * std::pow(ratio, part)));
+  }
+  // Where roundings coincide, what comes next.
+  for (int64_t value = least + 2; out.size() < 4 + kBetween && value < most; ++value) add(value);
+  return out;
+}
+
+}  // namespace
+
+CheckPointList CheckPoints(const std::vector<DimRange>& symbols) {
+  CheckPointList out;
+  int64_t combinations = 1;
+  for (const DimRange& s : symbols) {
+    const int64_t values = (s.most - s.least) / s.multiple + 1;
+    combinations = std::min(combinations, kFewValues + 1) * std::min(values, kFewValues + 1);
+  }
+  out.exhaustive = combinations <= kFewValues;
+  if (out.exhaustive) {
+    for (int64_t number = 0; number < combinations; ++number) {
+      Units point;
+      int64_t rest = number;
+      for (const DimRange& s : symbols) {
+        const int64_t values = (s.most - s.least) / s.multiple + 1;
+        point.push_back(s.least / s.multiple + rest % values);
+        rest /= values;
+      }
+      out.units.push_back(std::move(point));
+    }
+    return out;
+  }
+  std::vector<std::vector<int64_t>> values;
+  size_t longest = 0;
+  for (const DimRange& s : symbols) {
+    values.push_back(ValuesToCheck(s));
+    longest = std::max(longest, values.back().size());
+  }
+  std::set<Units> points;
+  // Turn `turn` gives symbol s its value number `i + turn * s`: each end meets several values of
+  // the other symbols.
+  const int turns = symbols.size() == 1 ? 1 : 3;
+  for (int turn = 0; turn < turns; ++turn) {
+    for (size_t i = 0; i < longest; ++i) {
+      Units point;
+      for (size_t s = 0; s < symbols.size(); ++s) {
+        const size_t at = i + static_cast<size_t>(turn) * s * 5;
+        point.push_back(values[s][at % values[s].size()]);
+      }
+      points.insert(std::move(point));
+    }
+  }
+  out.units.assign(points.begin(), points.end());
+  return out;
 }
 
 Units FewPoint(const std::vector<DimRange>& symbols) {

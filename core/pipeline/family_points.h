@@ -9,15 +9,33 @@ namespace fusion {
 
 // Values of the symbols of a family, in units of their multiples, at which something is planned.
 
+/// Where members lie that a short range has no primes for.
+enum class MemberPlace : uint8_t {
+  kBeyond,      // primes beyond the largest value
+  kInsideLong,  // within the range where it has several values, else beyond it
+  kInside,      // within the range
+};
+
 /// Units of the members of a family: primes below the largest value of a long range, which a table
-/// may end with, and beyond that of a short one, unless `inside`.
-std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols, bool inside);
+/// may end with; of a short one as `place` says.
+std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols,
+                                               MemberPlace place);
 
 /// Units of its samples, in ascending order: smallest, likely and middle values, and some between
 /// the smallest and those.
 std::vector<std::vector<int64_t>> SamplePoints(const std::vector<DimRange>& symbols);
 
-/// Among them the one that a variant for few elements is cut for.
+/// Values at which what is planned for all of them is compared with the graph itself.
+struct CheckPointList {
+  std::vector<std::vector<int64_t>> units;
+  bool exhaustive = false;  // they are all values that there are
+};
+
+/// All values of few. Else the ends of each range and their neighbours, each with several values of
+/// the other symbols, and some between them.
+CheckPointList CheckPoints(const std::vector<DimRange>& symbols);
+
+/// Among the samples the one that a variant for few elements is cut for.
 std::vector<int64_t> FewPoint(const std::vector<DimRange>& symbols);
 
 /// The ranges for which a variant for few elements is made: those that are long end in their

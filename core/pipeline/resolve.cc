@@ -16,6 +16,7 @@
 #include "core/graph/heap_bytes.h"
 #include "core/graph/program.h"
 #include "core/import/graph_source.h"
+#include "core/pipeline/import_family.h"
 #include "core/pipeline/kernels.h"
 #include "core/pipeline/plan_key.h"
 #include "core/plan/planner.h"
@@ -45,150 +46,6 @@ int64_t ChargedBytes(const Resolved& resolved) {
   }
   if (work.family->few.has_value()) charge_member(*work.family->few);
   return bytes;
-}
-
-using DimValues = std::map<std::string, int64_t>;
-using Importer = std::function<absl::StatusOr<Graph>(const DimValues&)>;
-
-// The dims of a request where its symbols have their largest values.
-absl::StatusOr<DimValues> LargestDims(const PlanOptions& options) {
-  DimValues dims = options.dim_bindings;
-  for (const auto& [name, range] : options.dim_ranges) {
-    if (range.most < 2 || range.most == range.least) {
-      return InvalidArgument("options.dim_ranges[", Quote(name), "]: ", range.least, "..",
-                             range.most, "; expected several values, the largest above 1");
-    }
-    if (!dims.emplace(name, range.most).second) {
-      return InvalidArgument("options.dim_ranges[", Quote(name),
-                             "]: options.dim_bindings has a value for it");
-    }
-  }
-  return dims;
-}
-
-using FoldingImporter =
-    std::function<absl::StatusOr<Graph>(const DimValues&, std::map<std::string, Dims>* folded)>;
-
-DimValues DimsAt(const PlanOptions& options, const std::vector<int64_t>& units) {
-  DimValues dims = options.dim_bindings;
-  size_t s = 0;
-  for (const auto& [name, range] : options.dim_ranges) dims[name] = units[s++] * range.multiple;
-  return dims;
-}
-
-std::vector<DimRange> SymbolsOf(const PlanOptions& options) {
-  std::vector<DimRange> out;
-  for (const auto& [name, range] : options.dim_ranges) out.push_back(range);
-  return out;
-}
-
-// What depends on shapes alone and has one that depends on open dims: positions, masks. It is no
-// constant of the family.
-std::set<std::string> OpenTables(const PlanOptions& options, const FoldingImporter& import) {
-  std::set<std::string> open;
-  if (options.dim_ranges.empty()) return open;
-  std::map<std::string, Dims> one;
-  std::map<std::string, Dims> other;
-  bool known = false;
-  for (bool inside : {false, true}) {
-    const std::vector<std::vector<int64_t>> points = MemberPoints(SymbolsOf(options), inside);
-    known = known || (import(DimsAt(options, points[0]), &one).ok() &&
-                      import(DimsAt(options, points[1]), &other).ok());
-  }
-  if (!known) return open;
-  for (const auto& [name, dims] : one) {
-    auto found = other.find(name);
-    if (found != other.end() && found->second != dims) open.insert(name);
-  }
-  return open;
-}
-
-// Graph::shape_classes of all members, by what the tensors of each look like; empty: some member
-// has other tensors.
-std::vector<int> ShapeClasses(const Graph& largest, const std::vector<FamilyMember>& members) {
-  std::map<std::vector<std::string>, int> classes;
-  std::vector<int> out;
-  for (size_t t = 0; t < largest.tensors().size(); ++t) {
-    std::vector<std::string> shapes = {largest.tensors()[t].type.shape.ToString()};
-    bool same = true;
-    for (const FamilyMember& member : members) {
-      if (member.graph.tensors().size() != largest.tensors().size()) return {};
-      shapes.push_back(member.graph.tensors()[t].type.shape.ToString());
-      same = same && shapes.back() == shapes.front();
-    }
-    const int next = static_cast<int>(classes.size()) + 1;
-    out.push_back(same ? 0 : classes.try_emplace(std::move(shapes), next).first->second);
-  }
-  return out;
-}
-
-// The family with classes, and its largest member.
-void Classify(ShapeFamily* family, Graph* largest) {
-  const std::vector<int> classes = ShapeClasses(*largest, family->members);
-  if (classes.empty()) return;
-  auto classify = [&](Graph* graph) {
-    if (graph->tensors().size() != classes.size()) return;
-    *graph = GraphBuilder::WithShapeClasses(std::move(*graph), classes);
-  };
-  classify(largest);
-  for (FamilyMember& member : family->members) classify(&member.graph);
-  for (FamilyMember& sample : family->samples) classify(&sample.graph);
-  if (family->few.has_value()) classify(&family->few->graph);
-}
-
-// `key`: what tells families of equal `largest` apart.
-absl::StatusOr<std::shared_ptr<const ShapeFamily>> ImportFamily(const PlanOptions& options,
-                                                                CanonicalGraph* canonical_largest,
-                                                                const Importer& import,
-                                                                std::string* key) {
-  auto family = std::make_shared<ShapeFamily>();
-  const CanonicalGraph& largest = *canonical_largest;
-  FieldHasher h;
-  family->symbols = SymbolsOf(options);
-  for (const auto& [name, range] : options.dim_ranges) {
-    family->names.push_back(name);
-    h.Add("least", range.least).Add("most", range.most);
-    h.Add("multiple", range.multiple).Add("likely", range.likely);
-  }
-  auto add = [&](const std::vector<std::vector<int64_t>>& points,
-                 std::vector<FamilyMember>* out) -> absl::Status {
-    for (const std::vector<int64_t>& units : points) {
-      std::vector<std::string> shown;
-      for (size_t s = 0; s < units.size(); ++s) {
-        shown.push_back(StrCat(family->names[s], "=", units[s] * family->symbols[s].multiple));
-      }
-      absl::StatusOr<Graph> graph = import(DimsAt(options, units));
-      if (!graph.ok()) return Annotate(graph.status(), StrJoin(shown, ", "));
-      ASSIGN_OR_RETURN(CanonicalGraph canonical, Canonicalise(*graph));
-      if (canonical.node_names != largest.node_names) {
-        return FailedPrecondition("options.dim_ranges: with ", StrJoin(shown, ", "),
-                                  " the graph has ", canonical.node_names.size(),
-                                  " nodes, and other ones than with the largest values, of which "
-                                  "it has ",
-                                  largest.node_names.size());
-      }
-      h.Add("member", Sha256(canonical.key_text).ToHex());
-      out->push_back({units, std::move(canonical.graph)});
-    }
-    return absl::OkStatus();
-  };
-  absl::Status members = add(MemberPoints(family->symbols, /*inside=*/false), &family->members);
-  if (!members.ok()) {
-    family->members.clear();
-    RETURN_IF_ERROR(add(MemberPoints(family->symbols, /*inside=*/true), &family->members));
-  }
-  // A sample may be another graph, and is then none.
-  for (const std::vector<int64_t>& units : SamplePoints(family->symbols)) {
-    (void)add({units}, &family->samples);
-  }
-  family->few_symbols = FewRanges(family->symbols);
-  if (!family->few_symbols.empty()) {
-    std::vector<FamilyMember> few;
-    if (add({MostUnits(family->few_symbols)}, &few).ok()) family->few = std::move(few[0]);
-  }
-  *key = h.bytes();
-  Classify(family.get(), &canonical_largest->graph);
-  return std::shared_ptr<const ShapeFamily>(std::move(family));
 }
 
 // Whether a lock is one for this request.
@@ -297,10 +154,12 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Resolve(const PlanRequ
   return resolved;
 }
 
-absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanRequest& request,
+absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanRequest& given,
                                                                  StageContext& stages) const {
   auto resolved = std::make_shared<Resolved>();
   std::string warning;
+  PlanRequest request = given;
+  BindSingleValues(&request.options);
   const PlanOptions& options = request.options;
   for (const Rule& rule : options.rules) {
     absl::Status known = CheckRuleOps(rule);
@@ -329,7 +188,7 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   std::vector<SharedNames> sharing = options.shared_buffers;
   std::set<std::string> declared;  // that no node gives
   std::set<std::string>* warnings = &declared;
-  auto import_as = [&](const DimValues& dims, std::map<std::string, Dims>* folded) {
+  const Importer import = [&](const DimValues& dims, const ImportNotes& notes) {
     return ImportGraph(request.source, {.dim_bindings = dims,
                                         .batch_size = options.hints.batch_size,
                                         .keep_outputs = options.keep_outputs,
@@ -340,17 +199,17 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
                                         .short_repeats = !options.dim_ranges.empty(),
                                         .warnings = warnings,
                                         .unfolded = &unfolded,
-                                        .folded = folded});
+                                        .folded = notes.folded,
+                                        .trace = notes.trace});
   };
-  auto import = [&](const DimValues& dims) { return import_as(dims, nullptr); };
   ASSIGN_OR_RETURN(Graph graph, RunStage(stages, "import", [&]() -> absl::StatusOr<Graph> {
                      ASSIGN_OR_RETURN(auto dims, LargestDims(options));
-                     unfolded = OpenTables(options, import_as);
-                     if (unfolded.empty()) return import(dims);
-                     absl::StatusOr<Graph> open = import(dims);
+                     unfolded = OpenTables(options, import);
+                     if (unfolded.empty()) return import(dims, {});
+                     absl::StatusOr<Graph> open = import(dims, {});
                      if (open.ok()) return open;
                      unfolded.clear();  // one of them says what a shape is
-                     return import(dims);
+                     return import(dims, {});
                    }));
   warnings = nullptr;  // other members of a family say the same of other numbers
   resolved->warnings.insert(resolved->warnings.end(), declared.begin(), declared.end());
@@ -370,7 +229,8 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   std::string family_key;
   if (!options.dim_ranges.empty()) {
     ASSIGN_OR_RETURN(family, RunStage(stages, "members", [&] {
-                       return ImportFamily(options, &canonical, import, &family_key);
+                       return ImportFamily(options, import, &stages.cancel, &canonical,
+                                           &family_key);
                      }));
     resolved->binding.symbols = family->names;
   }

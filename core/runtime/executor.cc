@@ -410,6 +410,26 @@ Executor::CallTable Executor::MakeCallTable(const std::vector<PlanLaunch>& launc
   return table;
 }
 
+// Whatever was cached, no kernel leaves the memory that the plan gives it: each tells what it
+// accesses, and that is compared with what there is. Launches without tasks access nothing.
+absl::Status Executor::CheckAccesses(const std::vector<PlanLaunch>& launches,
+                                     const std::vector<Step>& steps, const CallTable& table) const {
+  size_t next = 0;
+  for (size_t l = 0; l < launches.size(); ++l) {
+    const PlanLaunch& launch = launches[l];
+    const std::span<const FusionInt64> elements(table.elements.data() + next,
+                                                launch.tensors.size());
+    next += launch.tensors.size();
+    const std::vector<int64_t>& tasks = steps[l].tasks;
+    if (std::all_of(tasks.begin(), tasks.end(), [](int64_t n) { return n == 0; })) continue;
+    absl::Status status = CheckReach(*steps[l].kernel, table.args[l].args.dims, elements);
+    if (status.ok()) continue;
+    const PlanKernel& kernel = plan_.kernels[static_cast<size_t>(launch.kernel)];
+    return Annotate(status, StrCat("executor: kernel ", kernel.symbol, " (", kernel.label, ")"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Executor::Context>> Executor::MakeContext() const {
   auto context = std::make_unique<Context>();
   ASSIGN_OR_RETURN(context->arena, Memory::Allocate(static_cast<uint64_t>(plan_.arena_bytes),
@@ -592,8 +612,12 @@ absl::Status Executor::PrepareOwn(
                   [&](const PlanLaunch& launch) { return IsPacked(*packed, plan_, launch); });
   }
   CallTable table = MakeCallTable(launches, context.get());
-  RETURN_IF_ERROR(RunLaunches(launches, MakeSteps(launches, nullptr), table,
-                              /*timed=*/false, context.get()));
+  const std::vector<Step> steps = MakeSteps(launches, nullptr);
+  RETURN_IF_ERROR(CheckAccesses(launches, steps, table));
+  if (plan_.symbols.empty()) {
+    RETURN_IF_ERROR(CheckAccesses(plan_.launches, steps_, context->table));
+  }
+  RETURN_IF_ERROR(RunLaunches(launches, steps, table, /*timed=*/false, context.get()));
   GiveContext(std::move(context), /*completed=*/false, /*timed=*/false);
   ready_ = true;
   return absl::OkStatus();
@@ -638,6 +662,7 @@ absl::Status Executor::SetShapes(const std::vector<int64_t>& units, Context* con
       context->table.tensors[position++].strides = shapes.strides[static_cast<size_t>(t)].data();
     }
   }
+  RETURN_IF_ERROR(CheckAccesses(plan_.launches, shapes.steps, context->table));
   shapes.units = units;
   return absl::OkStatus();
 }

@@ -9,6 +9,22 @@ namespace fusion {
 #include "backends.inc"
 #undef FUSION_BACKEND
 
+absl::Status CheckReach(const LoadedKernel& kernel, const FusionInt64* dims,
+                        std::span<const FusionInt64> elements) {
+  const FusionKernelDescriptor& d = kernel.descriptor();
+  if (d.reach == nullptr) {
+    if (d.dims == 0) return absl::OkStatus();  // written by hand, for the shapes of its place
+    return DataLoss("it takes run-time dims and does not tell what it accesses");
+  }
+  for (size_t i = 0; i < elements.size(); ++i) {
+    const FusionInt64 reach = d.reach(static_cast<int>(i), dims);
+    if (reach <= elements[i]) continue;
+    return DataLoss("it accesses ", reach, " elements of tensor ", i, ", which has ", elements[i],
+                    ": it was made for other dims");
+  }
+  return absl::OkStatus();
+}
+
 absl::Status FaultStatus(const FusionKernelFault& f) {
   const std::string what =
       StrCat(f.tensor >= 0 ? StrCat("tensor ", f.tensor) : "its buffer", " (", f.name, ")");

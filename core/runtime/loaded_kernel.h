@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -27,6 +28,12 @@ class LoadedKernel {
   virtual absl::Status Run(const FusionKernelArgs& args, int phase, int64_t begin, int64_t end,
                            int worker) const = 0;
 };
+
+/// OK if every access of a call with these dims (null: a kernel of static shape) lies within
+/// tensors of so many elements each, counted from their `data`. DataLoss, naming the tensor by its
+/// position, if the kernel was made for larger ones, or takes dims and does not tell.
+absl::Status CheckReach(const LoadedKernel& kernel, const FusionInt64* dims,
+                        std::span<const FusionInt64> elements);
 
 /// A fault of a guarded kernel in words: InvalidArgument for FUSION_KERNEL_BAD_INDEX, which data of
 /// the caller lead to, else Internal.

@@ -95,4 +95,63 @@ void ForEachAccess(const Block& block,
   }
 }
 
+namespace {
+
+// Elements from the first one of a param on that an access may touch.
+int64_t ReachOf(const Schedule& schedule, const Access& access) {
+  const Buffer& b = schedule.buffer(access.buffer);
+  if (b.layout.blocked >= 0) return StoredElements(b);
+  auto whole = [&](DimId d) { return IndexRange{0, schedule.dim(d).extent}; };
+  int64_t last = 0;
+  for (size_t i = 0; i < access.index.size(); ++i) {
+    const IndexExpr& e = access.index[i];
+    // What a tensor holds is clamped to the dim where it is read.
+    const IndexRange range = e.indirect() >= 0 ? IndexRange{0, b.shape[i]}
+                                               : RangeOf(e, whole, access.guards);
+    if (range.empty()) return 0;
+    last += (range.end - 1) * b.layout.strides[i];
+  }
+  return last + 1;
+}
+
+void AddCalled(const Schedule& schedule, const Block& block, std::vector<int64_t>* reach) {
+  for (const Stmt& stmt : block) {
+    if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
+      AddCalled(schedule, loop->body, reach);
+    } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
+      AddCalled(schedule, branch->body, reach);
+    } else if (const auto* call = std::get_if<CallStmt>(&stmt.node)) {
+      for (const auto* list : {&call->inputs, &call->outputs}) {
+        for (BufferId id : *list) {
+          const BufferId memory = schedule.MemoryOf(id);
+          if (memory >= schedule.params) continue;
+          (*reach)[static_cast<size_t>(memory)] = StoredElements(schedule.buffer(memory));
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<int64_t> ReachOfParams(const Schedule& schedule) {
+  std::vector<int64_t> reach(static_cast<size_t>(schedule.params), 0);
+  auto add = [&](const Access& access, bool /*writes*/) {
+    const BufferId memory = schedule.MemoryOf(access.buffer);
+    if (memory >= schedule.params) return;
+    // Under another shape it is dense, and as long.
+    const int64_t own = memory == access.buffer ? ReachOf(schedule, access)
+                                                : StoredElements(schedule.buffer(memory));
+    int64_t& most = reach[static_cast<size_t>(memory)];
+    most = std::max(most, own);
+  };
+  for (const Phase& phase : schedule.phases) {
+    for (const Segment& segment : phase.segments) {
+      ForEachAccess(segment.body, add);
+      AddCalled(schedule, segment.body, &reach);
+    }
+  }
+  return reach;
+}
+
 }  // namespace fusion

@@ -39,4 +39,8 @@ bool IsDense(const Buffer& buffer);
 void ForEachAccess(const Block& block,
                    const std::function<void(const Access& access, bool writes)>& visit);
 
+/// By param: elements of its memory, from the first one on, within which every access lies. 0:
+/// none is accessed. At most what the param's shape says (Verify).
+std::vector<int64_t> ReachOfParams(const Schedule& schedule);
+
 }  // namespace fusion

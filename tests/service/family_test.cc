@@ -5,6 +5,7 @@
 #include <chrono>
 #include <thread>
 
+#include "client/detect_target.h"
 #include "client/family_model.h"
 #include "core/graph/evaluate.h"
 #include "core/import/import.h"
@@ -13,6 +14,7 @@
 #include "core/tensor/compare.h"
 #include "tests/models/models.h"
 #include "tests/service/client_fixture.h"
+#include "tests/support/test_model.h"
 
 namespace fusion {
 namespace {
@@ -129,6 +131,76 @@ TEST_F(FamilyTest, APlanThatLosesIsTakenApart) {
         Compare(model->Run(Inputs("bert_tiny", shape)).value()[0], Wanted("bert_tiny", shape)[0])
             .ok());
   }
+}
+
+// The largest of the first elements of each row: right only where a row has as many.
+FusionRequest FirstElementsRequest(int64_t first, int64_t least, int64_t most) {
+  TestModel m;
+  m.Input("x", {"B", "S"}).Ints("from", {0}).Ints("to", {first}).Ints("axis", {1});
+  m.Node("Slice", {"x", "from", "to", "axis"}, {"part"}, "head");
+  m.Node("ReduceMax", {"part"}, {"y"}, "largest").Attr("axes", std::vector<int64_t>{1});
+  m.Attr("keepdims", 0).Output("y", {"B"});
+  FusionRequest request;
+  request.onnx_model = m.Bytes();
+  request.target = DetectTarget(1);
+  request.options.dim_ranges = {{"B", {.least = 1, .most = 2}},
+                                {"S", {.least = least, .most = most}}};
+  return request;
+}
+
+absl::StatusOr<std::unique_ptr<FusedModel>> LoadFirstElements(const Client& client, int64_t first,
+                                                              int64_t least, int64_t most) {
+  return FusedModel::Load(client, FirstElementsRequest(first, least, most),
+                          [](const std::string& /*name*/) { return InvalidArgument("no weight"); },
+                          {});
+}
+
+// What a range was checked for is its own: neither side answers for the other one.
+TEST_F(FamilyTest, AKernelServesTheRangeThatItWasCheckedForAlone) {
+  auto right = LoadFirstElements(*client_, 6, 6, 16);
+  ASSERT_TRUE(right.ok()) << right.status();
+  const absl::Status longer = LoadFirstElements(*client_, 6, 1, 16).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(longer)) << longer;
+  EXPECT_THAT(Message(longer), testing::AllOf(HasSubstr("node \"head\" (Slice)"),
+                                              HasSubstr("dim S decides"), HasSubstr("--bind S=")));
+  EXPECT_TRUE(absl::IsFailedPrecondition(LoadFirstElements(*client_, 7, 1, 16).status()));
+  auto other = LoadFirstElements(*client_, 7, 7, 16);
+  ASSERT_TRUE(other.ok()) << "a refused range refuses no other one: " << other.status();
+  const Digest first = (*right)->plan().kernels[0].key;
+  auto shorter = LoadFirstElements(*client_, 6, 8, 16);
+  ASSERT_TRUE(shorter.ok()) << shorter.status();
+  EXPECT_NE((*shorter)->plan().kernels[0].key, first) << "bounds are part of the key";
+}
+
+// As a store of an older build, or one that somebody changed, may hold it: the plan says 1..16, its
+// kernel reads six elements of each row.
+TEST_F(FamilyTest, APlantedKernelOfAnotherRangeReadsNothingOutside) {
+  absl::StatusOr<FusionReply> reply = client_->PlanFusion(FirstElementsRequest(6, 6, 16));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  std::vector<Digest> keys;
+  for (const KernelStatus& kernel : reply->kernels) keys.push_back(kernel.key);
+  const std::vector<FetchedKernel> kernels = client_->GetKernels(keys).value();
+  ASSERT_EQ(reply->plan.symbols.size(), 2U);
+  reply->plan.symbols[1].least = 1;
+  reply->plan.variants.clear();
+  auto no_weight = [](const std::string& /*name*/) { return InvalidArgument("no weight"); };
+  auto model = FusedModel::Load(*std::move(reply), kernels, no_weight, {}, nullptr, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto run = [&](int64_t length) {
+    return (*model)->Run({{"x", HostTensor(DType::kF32, {1, length})}}).status();
+  };
+  EXPECT_TRUE(run(6).ok()) << run(6);
+  EXPECT_TRUE(run(16).ok()) << run(16);
+  for (int64_t length : {1, 3, 5}) {
+    EXPECT_TRUE(absl::IsDataLoss(run(length))) << length << ": " << run(length);
+    EXPECT_THAT(Message(run(length)), HasSubstr("it was made for other dims"));
+  }
+}
+
+TEST_F(FamilyTest, ARangeOfOneValueIsABinding) {
+  auto model = LoadFirstElements(*client_, 6, 9, 9);
+  ASSERT_TRUE(model.ok()) << model.status();
+  EXPECT_EQ((*model)->plan().symbols.size(), 1U);
 }
 
 TEST_F(FamilyTest, NeedsRanges) {

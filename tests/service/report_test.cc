@@ -7,6 +7,7 @@
 #include <set>
 
 #include "client/client.h"
+#include "core/base/kernel_abi.h"
 #include "core/device/host_isa.h"
 #include "core/op/op_def.h"
 #include "tests/service/server_fixture.h"
@@ -307,7 +308,7 @@ TEST_F(ReportTest, CapabilitiesSayWhatTheServerCanDo) {
   ASSERT_TRUE(can.ok()) << can.status();
   EXPECT_EQ(can->version, "0.1.0");
   EXPECT_EQ(can->plan_version, 2u);
-  EXPECT_EQ(can->kernel_abi_version, 1u);
+  EXPECT_EQ(can->kernel_abi_version, static_cast<uint32_t>(FUSION_KERNEL_ABI_VERSION));
   EXPECT_THAT(can->compiler, HasSubstr("g++"));
   EXPECT_GE(can->workers, 1);
   EXPECT_TRUE(can->durable_store);

@@ -5,6 +5,7 @@
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 
+#include "core/base/kernel_abi.h"
 #include "core/device/host_isa.h"
 #include "tests/service/worker_fixture.h"
 
@@ -107,10 +108,11 @@ TEST_F(WorkerTest, ObjectsThatAreNoKernelsAreRefused) {
   EXPECT_THAT(MessageOf(Job(TestKernelText("fk_test", "avx2"))),
               HasSubstr("descriptor: isa \"avx2\"; expected \"x86-64-v2\""));
   std::string old = TestKernelText("fk_test", "x86-64-v2");
-  size_t at = old.find("#define FUSION_KERNEL_ABI_VERSION 1");
+  const std::string own = StrCat("#define FUSION_KERNEL_ABI_VERSION ", FUSION_KERNEL_ABI_VERSION);
+  size_t at = old.find(own);
   ASSERT_NE(at, std::string::npos);
-  old.replace(at, 35, "#define FUSION_KERNEL_ABI_VERSION 9");
-  EXPECT_THAT(MessageOf(Job(old)), HasSubstr("check: kernel fk_test: ABI version 9"));
+  old.replace(at, own.size(), "#define FUSION_KERNEL_ABI_VERSION 99");
+  EXPECT_THAT(MessageOf(Job(old)), HasSubstr("check: kernel fk_test: ABI version 99"));
   EXPECT_THAT(MessageOf(Job(TestKernelText("fk_test", "x86-64-v2", "", "return -1;"))),
               HasSubstr("descriptor: phase 0 has -1 tasks"));
   EXPECT_EQ(pool_->Stats().restarts, 0);

@@ -367,15 +367,28 @@ void CpuEmitter::WriteDescriptor() {
   }
   out_.Line("return 0;");
   out_.Close();
+  WriteReach();
   out_.Line("extern \"C\" const FusionKernelDescriptor ", symbol_,
             "_descriptor = {sizeof(FusionKernelDescriptor), FUSION_KERNEL_ABI_VERSION, \"",
             IsaName(device_.isa), "\", ", s_.params, ", ", IsMember() ? kSizesCount : "0", ", ",
             s_.phases.size(), ", tasks, ", scratch_.bytes, ", ", workspace_.bytes, ", ",
-            kScratchAlignment, "};");
+            kScratchAlignment, ", reach};");
   if (guard_) {
     out_.Line("extern \"C\" const unsigned int ", symbol_,
               "_guarded = sizeof(FusionGuardedKernelArgs);");
   }
+}
+
+// Elements of each param that the kernel may touch.
+void CpuEmitter::WriteReach() {
+  out_.Open("static i64 reach(int tensor, const i64*", IsMember() ? " dims" : "", ")");
+  WriteSizes(/*args=*/false);
+  const std::vector<int64_t> reach = ReachOfParams(s_);
+  out_.Open("switch (tensor)");
+  for (size_t p = 0; p < reach.size(); ++p) out_.Line("case ", p, ": return ", reach[p], ";");
+  out_.Close();
+  out_.Line("return 0;");
+  out_.Close();
 }
 
 // ---- statements ----

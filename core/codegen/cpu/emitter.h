@@ -103,6 +103,7 @@ class CpuEmitter {
   void DeclareWorkspace(BufferId id);
   void WriteEntry();
   void WriteDescriptor();
+  void WriteReach();
   std::string Header() const;
 
   // ---- bounds (emit_guard.cc) ----

@@ -39,6 +39,45 @@ absl::StatusOr<Range> Resolve(int64_t start, int64_t end, int64_t step, int64_t 
   return range;
 }
 
+// Attributes of a call, with the defaults of those that it lacks.
+struct Bounds {
+  std::vector<int64_t> starts;
+  std::vector<int64_t> ends;
+  std::vector<int64_t> axes;
+  std::vector<int64_t> steps;
+};
+
+Bounds BoundsOf(const OpCall& call) {
+  Bounds out{call.attrs().Ints("starts"), call.attrs().Ints("ends"), call.attrs().Ints("axes"),
+             call.attrs().Ints("steps")};
+  if (!call.attrs().Has("axes")) {
+    for (size_t i = 0; i < out.starts.size(); ++i) out.axes.push_back(static_cast<int64_t>(i));
+  }
+  if (!call.attrs().Has("steps")) out.steps.assign(out.starts.size(), 1);
+  return out;
+}
+
+// Where bounds stand relative to the extent. In double: bounds may be the ends of int64_t.
+void AddDecisions(const OpCall& call, DecisionLog* log) {
+  using Keeps = ShapeDecision::Keeps;
+  const Bounds bounds = BoundsOf(call);
+  for (size_t i = 0; i < bounds.axes.size(); ++i) {
+    absl::StatusOr<int> axis = call.NormaliseAxis(bounds.axes[i], call.shape(0).rank());
+    if (!axis.ok() || !call.shape(0).dim(*axis).is_static()) continue;
+    const auto extent = static_cast<double>(call.shape(0).dim(*axis).value());
+    double ends[] = {static_cast<double>(bounds.starts[i]), static_cast<double>(bounds.ends[i])};
+    for (double& end : ends) {
+      log->Add(Keeps::kNegative, end);
+      if (end < 0) end += extent;
+      log->Add(Keeps::kOrder, end);
+      log->Add(Keeps::kOrder, end - extent);
+      end = std::clamp(end, 0.0, extent);
+    }
+    log->Add(Keeps::kOrder, ends[1] - ends[0]);
+    log->Add(Keeps::kNumber, static_cast<double>(bounds.steps[i]));
+  }
+}
+
 }  // namespace
 
 /// y = x[start:end:step] along each of `axes`
@@ -59,14 +98,7 @@ OpDef DefineSlice() {
                  {.name = "steps", .kind = ParamSpec::kInts, .onnx_input = 4, .any_integer = true}},
       .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
         int rank = call.shape(0).rank();
-        std::vector<int64_t> starts = call.attrs().Ints("starts");
-        std::vector<int64_t> ends = call.attrs().Ints("ends");
-        std::vector<int64_t> axes = call.attrs().Ints("axes");
-        std::vector<int64_t> steps = call.attrs().Ints("steps");
-        if (!call.attrs().Has("axes")) {
-          for (size_t i = 0; i < starts.size(); ++i) axes.push_back(static_cast<int64_t>(i));
-        }
-        if (!call.attrs().Has("steps")) steps.assign(starts.size(), 1);
+        const auto [starts, ends, axes, steps] = BoundsOf(call);
         if (ends.size() != starts.size() || axes.size() != starts.size() ||
             steps.size() != starts.size()) {
           return InvalidArgument("starts, ends, axes and steps have ", starts.size(), ", ",
@@ -87,7 +119,8 @@ OpDef DefineSlice() {
           index[d] = IndexExpr::Axis(axis, range.step) + IndexExpr(range.start);
         }
         return ViewBody(call, extents, std::move(index));
-      }};
+      },
+      .decisions = AddDecisions};
 }
 
 }  // namespace fusion

@@ -17,7 +17,7 @@
 #ifndef FUSION_KERNEL_ABI_H_
 #define FUSION_KERNEL_ABI_H_
 
-#define FUSION_KERNEL_ABI_VERSION 1
+#define FUSION_KERNEL_ABI_VERSION 2
 
 /* Return codes. */
 #define FUSION_KERNEL_OK 0
@@ -59,6 +59,10 @@ typedef struct FusionKernelDescriptor {
   unsigned long long scratch_bytes;              /* per worker */
   unsigned long long workspace_bytes;
   unsigned int alignment; /* of scratch and workspace, in bytes */
+  /* Elements of tensor `tensor`, counted from its `data`, within which every access of a call with
+   * these dims lies. Who runs the kernel compares them with the memory there is, before the call.
+   * Null: not told, which only a kernel of static shape may do. */
+  FusionInt64 (*reach)(int tensor, const FusionInt64* dims);
 } FusionKernelDescriptor;
 
 #endif /* FUSION_KERNEL_ABI_H_ */
@@ -564,4 +568,14 @@ static i64 tasks(int phase, const i64*) {
   if (phase == 0) return 2;
   return 0;
 }
-extern "C" const FusionKernelDescriptor fk_replay_2_descriptor = {sizeof(FusionKernelDescriptor), FUSION_KERNEL_ABI_VERSION, "avx512-amx", 5, 0, 1, tasks, 0, 0, 64};
+static i64 reach(int tensor, const i64*) {
+  switch (tensor) {
+    case 0: return 2640;
+    case 1: return 7680;
+    case 2: return 70;
+    case 3: return 70;
+    case 4: return 2310;
+  }
+  return 0;
+}
+extern "C" const FusionKernelDescriptor fk_replay_2_descriptor = {sizeof(FusionKernelDescriptor), FUSION_KERNEL_ABI_VERSION, "avx512-amx", 5, 0, 1, tasks, 0, 0, 64, reach};

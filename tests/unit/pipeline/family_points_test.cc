@@ -11,6 +11,8 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
+using Units = std::vector<int64_t>;
+
 const std::vector<DimRange> kBatchAndSeq = {{.least = 1, .most = 8}, {.least = 1, .most = 512}};
 
 TEST(SamplePoints, LieOnTheWayFromTheSmallestToTheLargest) {
@@ -23,7 +25,7 @@ TEST(SamplePoints, LieOnTheWayFromTheSmallestToTheLargest) {
 }
 
 TEST(MemberPoints, AreDifferentPrimes) {
-  const std::vector<std::vector<int64_t>> points = MemberPoints(kBatchAndSeq, /*inside=*/false);
+  const std::vector<std::vector<int64_t>> points = MemberPoints(kBatchAndSeq, MemberPlace::kBeyond);
   std::set<int64_t> taken;
   for (const std::vector<int64_t>& point : points) {
     ASSERT_EQ(point.size(), 2U);
@@ -34,8 +36,33 @@ TEST(MemberPoints, AreDifferentPrimes) {
       for (int64_t d = 2; d < n; ++d) EXPECT_NE(n % d, 0) << n;
     }
   }
-  for (const std::vector<int64_t>& point : MemberPoints(kBatchAndSeq, /*inside=*/true)) {
+  for (const std::vector<int64_t>& point : MemberPoints(kBatchAndSeq, MemberPlace::kInside)) {
     EXPECT_LE(point[0], 8);
+  }
+}
+
+TEST(CheckPoints, AreAllValuesWhereThereAreFew) {
+  const CheckPointList few =
+      CheckPoints({{.least = 1, .most = 2}, {.least = 4, .most = 16, .multiple = 4}});
+  EXPECT_TRUE(few.exhaustive);
+  EXPECT_THAT(few.units, testing::UnorderedElementsAre(
+                             Units{1, 1}, Units{2, 1}, Units{1, 2}, Units{2, 2}, Units{1, 3},
+                             Units{2, 3}, Units{1, 4}, Units{2, 4}));
+}
+
+TEST(CheckPoints, HoldTheEndsTheirNeighboursAndSomeBetween) {
+  const CheckPointList one = CheckPoints({{.least = 3, .most = 500}});
+  EXPECT_FALSE(one.exhaustive);
+  EXPECT_THAT(one.units, testing::IsSupersetOf({Units{3}, Units{4}, Units{499}, Units{500}}));
+  EXPECT_GE(one.units.size(), 12U);
+  const CheckPointList two = CheckPoints(kBatchAndSeq);
+  EXPECT_FALSE(two.exhaustive);
+  for (int64_t end : {1, 2, 511, 512}) {
+    std::set<int64_t> beside;
+    for (const Units& units : two.units) {
+      if (units[1] == end) beside.insert(units[0]);
+    }
+    EXPECT_GE(beside.size(), 2U) << end << " is met with one value of the other symbol only";
   }
 }
 

@@ -705,6 +705,7 @@ Plan PlanWithVariant() {
 }
 
 FusionInt64 TasksOfDims(int /*phase*/, const FusionInt64* dims) { return dims[0]; }
+FusionInt64 ReachOfDims(int /*tensor*/, const FusionInt64* dims) { return dims[0] * kPart; }
 
 Kernels KernelsWithVariant(std::shared_ptr<HandMadeKernel>* thrice) {
   SmallKernels kernels;
@@ -713,6 +714,7 @@ Kernels KernelsWithVariant(std::shared_ptr<HandMadeKernel>* thrice) {
       EachElement(1, [](const auto& call, int64_t i) { return 3 * Floats(call, 0)[i]; }));
   for (const auto& kernel : {kernels.add, kernels.twice, *thrice}) {
     kernel->own.tasks = TasksOfDims;
+    kernel->own.reach = ReachOfDims;
     kernel->own.dims = 1;
   }
   return {kernels.copy, kernels.add, kernels.twice, *thrice};
@@ -824,6 +826,7 @@ TEST(Executor, AFaultIsOfTheVariantThatRan) {
                                     .step = "mul"};
       });
   faulty->own.dims = 1;
+  faulty->own.reach = ReachOfDims;
   faulty->checks = true;
   faulty->fails = true;
   kernels[3] = faulty;
@@ -836,6 +839,50 @@ TEST(Executor, AFaultIsOfTheVariantThatRan) {
   EXPECT_EQ(place->variant, 0);
   EXPECT_EQ(place->group, 2);
   EXPECT_EQ(place->tensor, SmallPlan().outputs[0]);
+}
+
+// Whatever a store held: the kernel of another range would read beyond the inputs of a short run.
+TEST(Executor, AKernelMadeForLongerDimsIsNotRun) {
+  std::shared_ptr<HandMadeKernel> thrice;
+  Kernels kernels = KernelsWithVariant(&thrice);
+  std::atomic<int> ran = 0;
+  auto longer = std::make_shared<HandMadeKernel>(
+      3, TasksOfDims, [&](const HandMadeKernel::Call& /*call*/) { ++ran; });
+  longer->own.dims = 1;
+  longer->own.reach = [](int tensor, const FusionInt64* dims) -> FusionInt64 {
+    return tensor == 0 ? 5 * kPart : dims[0] * kPart;
+  };
+  kernels[1] = longer;
+  std::unique_ptr<Executor> executor = Make({.threads = 1}, kernels, PlanWithVariant());
+  HostTensor w = Filled(0);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  EXPECT_TRUE(executor->Run({Ones(5)}).ok()) << "as long as it was made for";
+  ran = 0;
+  const absl::Status refused = executor->Run({Ones(4)}).status();
+  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
+  EXPECT_THAT(Message(refused), HasSubstr("kernel add (add): it accesses 80 elements of tensor 0, "
+                                          "which has 64: it was made for other dims"));
+  EXPECT_EQ(ran, 0);
+}
+
+TEST(Executor, AKernelThatTakesDimsAndDoesNotTellWhatItAccessesIsNotRun) {
+  std::shared_ptr<HandMadeKernel> thrice;
+  Kernels kernels = KernelsWithVariant(&thrice);
+  thrice->own.reach = nullptr;
+  std::unique_ptr<Executor> executor = Make({.threads = 1}, kernels, PlanWithVariant());
+  HostTensor w = Filled(0);
+  ASSERT_TRUE(executor->Prepare([&](int) { return &w; }).ok());
+  EXPECT_TRUE(absl::IsDataLoss(executor->Run({Ones(1)}).status()));
+}
+
+TEST(Executor, AKernelOfStaticShapeThatReachesTooFarIsNotPrepared) {
+  SmallKernels kernels;
+  kernels.add->own.reach = [](int, const FusionInt64*) -> FusionInt64 { return kElements + 1; };
+  std::unique_ptr<Executor> executor =
+      Make({.threads = 1}, {kernels.copy, kernels.add, kernels.twice}, SmallPlan());
+  HostTensor w = Filled(0);
+  const absl::Status refused = executor->Prepare([&](int) { return &w; });
+  EXPECT_TRUE(absl::IsDataLoss(refused)) << refused;
 }
 
 TEST(Executor, AVariantWhoseKernelDoesNotFitIsRefused) {

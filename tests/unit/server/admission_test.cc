@@ -368,7 +368,7 @@ TEST(AdmissionTest, WhatIdleThreadsAreAboutToTakeIsNoWait) {
     let_in += Enter(admission, 1, {"default"}, milliseconds(1)).ok();
     done.get_future().wait();
   }
-  EXPECT_GT(let_in, 200) << "of 300; some 0 where what waits counts";
+  EXPECT_GT(let_in, 30) << "of 300, on an idle machine nearly all; none where what waits counts";
   admission.Stop();
 }
 

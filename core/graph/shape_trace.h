@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/op/shape_decision.h"
+
+namespace fusion {
+
+/// What building a graph decided about one node: numbers that folding compared or rounded, and
+/// those of OpDef::decisions. Two traces of one model, for other values of its open dims, can be
+/// compared number by number.
+struct NodeDecisions {
+  std::string node;  // the client's name
+  std::string op;
+  std::vector<ShapeDecision> decisions;
+};
+
+/// In the order in which nodes were added; nodes that decide nothing are left out.
+using ShapeTrace = std::vector<NodeDecisions>;
+
+}  // namespace fusion

@@ -1,0 +1,472 @@
+#include "core/pipeline/family_checks.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "core/base/contains.h"
+#include "core/codegen/generalise.h"
+#include "core/graph/evaluate.h"
+#include "core/graph/test_values.h"
+#include "core/tensor/compare.h"
+
+namespace fusion {
+namespace {
+
+using Units = std::vector<int64_t>;
+using Keeps = ShapeDecision::Keeps;
+
+// Loop points that comparing two programs by their values may take, for each of them.
+constexpr double kMostComparedPoints = 0x1p27;
+
+// ---- values of the symbols in the caller's words ----
+
+std::string Shown(const ShapeFamily& family, const Units& units) {
+  std::vector<std::string> words;
+  for (size_t s = 0; s < units.size(); ++s) {
+    words.push_back(StrCat(family.names[s], "=", units[s] * family.symbols[s].multiple));
+  }
+  return StrJoin(words, ", ");
+}
+
+std::string ShownRanges(const ShapeFamily& family) {
+  std::vector<std::string> words;
+  for (size_t s = 0; s < family.names.size(); ++s) {
+    const DimRange& range = family.symbols[s];
+    words.push_back(StrCat(family.names[s], "=", range.least, "..", range.most));
+  }
+  return StrJoin(words, ", ");
+}
+
+// ---- decisions of shape arithmetic ----
+
+// How a polynomial lies to 0 over a box of the symbols.
+struct SignRange {
+  bool below = false;  // it may be below 0 somewhere
+  bool zero = false;
+  bool above = false;
+};
+
+SignRange Join(SignRange a, const SignRange& b) {
+  return {a.below || b.below, a.zero || b.zero, a.above || b.above};
+}
+
+// By interval arithmetic, on halves of the box where that does not settle it. Sound: what may be is
+// said, and sometimes more.
+SignRange SignOf(const SizeExpr& size, Units least, Units most, int depth) {
+  constexpr int kMostHalvings = 12;
+  const std::optional<int64_t> low = size.LowerBound(least, most);
+  const std::optional<int64_t> negated = (SizeExpr() - size).LowerBound(least, most);
+  if (!low || !negated) return {true, true, true};
+  const int64_t high = -*negated;
+  const bool settled = *low > 0 || high < 0 || (*low == 0 && high == 0) || *low == high;
+  size_t longest = 0;
+  for (size_t s = 1; s < least.size(); ++s) {
+    if (most[s] - least[s] > most[longest] - least[longest]) longest = s;
+  }
+  if (settled || depth == kMostHalvings || most[longest] == least[longest]) {
+    return {*low < 0, *low <= 0 && high >= 0, high > 0};
+  }
+  const int64_t middle = least[longest] + (most[longest] - least[longest]) / 2;
+  Units first_most = most;
+  first_most[longest] = middle;
+  Units second_least = least;
+  second_least[longest] = middle + 1;
+  const SignRange first = SignOf(size, least, first_most, depth + 1);
+  return Join(first, SignOf(size, second_least, most, depth + 1));
+}
+
+// Whole numbers that are the given ones times one power of two; nullopt: there are none of a
+// moderate size.
+std::optional<std::vector<int64_t>> Scaled(const std::vector<double>& numbers) {
+  constexpr double kExact = 9007199254740992;  // 2^53
+  constexpr int kMostBits = 24;
+  for (int bits = 0; bits <= kMostBits; ++bits) {
+    std::vector<int64_t> out;
+    for (double number : numbers) {
+      const double whole = std::ldexp(number, bits);
+      if (!(std::fabs(whole) < kExact) || whole != std::floor(whole)) break;
+      out.push_back(static_cast<int64_t>(whole));
+    }
+    if (out.size() == numbers.size()) return out;
+  }
+  return std::nullopt;
+}
+
+// The symbols that these numbers, by point, depend on; all of them where that is not known.
+std::vector<std::string> NamesIn(const ShapeFamily& family, const std::vector<Units>& points,
+                                 const std::vector<double>& numbers) {
+  const std::optional<std::vector<int64_t>> whole = Scaled(numbers);
+  const std::optional<SizeExpr> form = whole ? FitSize(points, *whole) : std::nullopt;
+  if (!form.has_value() || form->is_static()) return family.names;
+  std::vector<std::string> names;
+  for (size_t s = 0; s < family.names.size(); ++s) {
+    const bool used = std::any_of(
+        form->terms().begin(), form->terms().end(),
+        [&](const SizeExpr::Term& term) { return Contains(term.symbols, static_cast<int>(s)); });
+    if (used) names.push_back(family.names[s]);
+  }
+  return names;
+}
+
+// Proves that what import decided at some points holds for all values between them.
+class DecisionProver {
+ public:
+  DecisionProver(const ShapeFamily& family, const std::vector<CheckedPoint>& points)
+      : family_(family), points_(points) {
+    // The ends of each range and their neighbours are points themselves.
+    constexpr int64_t kEnds = 2;
+    for (const DimRange& range : family.symbols) {
+      const int64_t low = range.least / range.multiple;
+      const int64_t high = range.most / range.multiple;
+      const bool inner = high - low >= 2 * kEnds;
+      least_.push_back(inner ? low + kEnds : low);
+      most_.push_back(inner ? high - kEnds : high);
+    }
+    for (const CheckedPoint& point : points) units_.push_back(point.units);
+  }
+
+  absl::Status Run() {
+    const ShapeTrace& first = points_.front().trace;
+    for (const CheckedPoint& point : points_) {
+      if (point.trace.size() == first.size()) continue;
+      return Refused(first, point.trace);
+    }
+    for (size_t n = 0; n < first.size(); ++n) RETURN_IF_ERROR(CheckNode(n));
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status Refused(const ShapeTrace& a, const ShapeTrace& b) const {
+    size_t n = 0;
+    while (n < a.size() && n < b.size() && a[n].node == b[n].node && a[n].op == b[n].op) ++n;
+    const ShapeTrace& longer = n < a.size() ? a : b;
+    return RefusedNode(longer[std::min(n, longer.size() - 1)], family_.names);
+  }
+
+  absl::Status RefusedNode(const NodeDecisions& node, const std::vector<std::string>& names) const {
+    return FailedPrecondition(DescribeNode(node.node, node.op), ": the value of dim ",
+                              StrJoin(names, ", "),
+                              " decides what it gives, and that is not proven to stay the same for ",
+                              ShownRanges(family_), "; ", WayOut(names));
+  }
+
+  absl::Status CheckNode(size_t n) {
+    const NodeDecisions& first = points_.front().trace[n];
+    for (const CheckedPoint& point : points_) {
+      const NodeDecisions& other = point.trace[n];
+      if (other.node != first.node || other.op != first.op ||
+          other.decisions.size() != first.decisions.size()) {
+        return RefusedNode(first, family_.names);
+      }
+    }
+    for (size_t d = 0; d < first.decisions.size(); ++d) {
+      std::vector<double> numbers;
+      for (const CheckedPoint& point : points_) {
+        numbers.push_back(point.trace[n].decisions[d].number);
+      }
+      if (Holds(first.decisions[d].keeps, numbers)) continue;
+      return RefusedNode(first, NamesIn(family_, units_, numbers));
+    }
+    return absl::OkStatus();
+  }
+
+  bool Holds(Keeps keeps, const std::vector<double>& numbers) {
+    const double first = numbers.front();
+    const bool constant = std::all_of(numbers.begin(), numbers.end(), [&](double n) {
+      return n == first || (std::isnan(n) && std::isnan(first));
+    });
+    if (constant) return true;
+    if (keeps == Keeps::kNumber) return false;
+    auto [known, fresh] = known_.try_emplace({keeps, numbers}, false);
+    if (fresh) known->second = Proven(keeps, numbers);
+    return known->second;
+  }
+
+  bool Proven(Keeps keeps, const std::vector<double>& numbers) const {
+    const std::optional<std::vector<int64_t>> whole = Scaled(numbers);
+    if (!whole.has_value()) return false;
+    const std::optional<SizeExpr> form = FitSize(units_, *whole);
+    if (!form.has_value()) return false;
+    if (keeps == Keeps::kForm) return true;
+    const SignRange sign = SignOf(*form, least_, most_, 0);
+    switch (keeps) {
+      case Keeps::kNegative:
+        return !sign.below || (!sign.zero && !sign.above);
+      case Keeps::kOrder:
+        return !sign.below || !sign.above;
+      case Keeps::kZero:
+        return !sign.zero || (!sign.below && !sign.above);
+      default:
+        return false;
+    }
+  }
+
+  const ShapeFamily& family_;
+  const std::vector<CheckedPoint>& points_;
+  std::vector<Units> units_;
+  Units least_;  // of what lies between the ends
+  Units most_;
+  std::map<std::pair<Keeps, std::vector<double>>, bool> known_;
+};
+
+// ---- programs ----
+
+// Whether two programs give the same values on random inputs; FailedPrecondition if there are too
+// many elements to find out.
+absl::StatusOr<bool> ComputeAlike(const Program& a, const Program& b, const CancelToken* cancel) {
+  if (a.inputs.size() != b.inputs.size() || a.outputs.size() != b.outputs.size() ||
+      a.weights.size() != b.weights.size()) {
+    return false;
+  }
+  auto types_of = [](const Program& p, const std::vector<ValueId>& list) {
+    std::vector<TensorType> types;
+    for (ValueId v : list) types.push_back(p.value(v).type);
+    return types;
+  };
+  for (auto list : {&Program::inputs, &Program::outputs, &Program::weights}) {
+    if (types_of(a, a.*list) != types_of(b, b.*list)) return false;
+  }
+  std::vector<HostTensor> inputs = RandomInputs(a, /*seed=*/1, /*adversarial=*/false);
+  std::vector<HostTensor> weights;
+  for (ValueId v : a.weights) weights.push_back(RandomTensor(a.value(v).type, 7 + weights.size()));
+  std::vector<std::vector<HostTensor>> results;
+  for (const Program* program : {&a, &b}) {
+    std::vector<Box> boxes;
+    for (ValueId v : program->outputs) {
+      boxes.push_back(Box::Whole(program->value(v).type.shape.ToDims()));
+    }
+    if (EvaluationPoints(*program, boxes) > kMostComparedPoints) {
+      return FailedPrecondition("too many elements to compare");
+    }
+    auto value = [&](ValueId v) -> const HostTensor* {
+      const auto index = static_cast<size_t>(program->value(v).index);
+      if (program->value(v).kind == TensorKind::kInput) return &inputs[index];
+      return program->value(v).kind == TensorKind::kWeight ? &weights[index] : nullptr;
+    };
+    ASSIGN_OR_RETURN(std::vector<HostTensor> outputs,
+                     EvaluateBoxes(*program, boxes, value, {.cancel = cancel}));
+    results.push_back(std::move(outputs));
+  }
+  for (size_t i = 0; i < results[0].size(); ++i) {
+    if (!Compare(results[0][i], results[1][i]).ok()) return false;
+  }
+  return true;
+}
+
+// A body that says of axes of one coordinate what it would say of others: where that is read, a
+// number and the coordinate are the same place.
+void SettleUnitAxes(LoopBody* body) {
+  auto unit = [&](int axis) {
+    const Dim& extent = body->axes[static_cast<size_t>(axis)].extent;
+    return extent.is_static() && extent.value() == 1;
+  };
+  for (Read& read : body->reads) {
+    for (IndexExpr& e : read.index) {
+      if (e.indirect() >= 0) continue;
+      e = e.Substitute([&](int axis) { return unit(axis) ? IndexExpr(0) : IndexExpr::Axis(axis); });
+    }
+    std::erase_if(read.guards,
+                  [&](const Guard& g) { return unit(g.axis) && g.begin <= 0 && g.end > 0; });
+  }
+  body->value = body->value.MapLeaves([&](const Expr& leaf) {
+    if (leaf.op() == ScalarOp::kAxis && unit(leaf.index())) return Expr::ConstInt(DType::kI64, 0);
+    return leaf;
+  });
+}
+
+// The same storage order, said in one way: dims of one element lie anywhere.
+void SettleOrder(Value* value) {
+  if (value->order.empty()) return;
+  const Dims dims = value->type.shape.ToDims();
+  auto unit = [&](int d) { return dims[static_cast<size_t>(d)] == 1; };
+  std::vector<int> order;
+  for (int d = 0; d < static_cast<int>(dims.size()); ++d) {
+    if (unit(d)) order.push_back(d);
+  }
+  for (int d : value->order) {
+    if (!unit(d)) order.push_back(d);
+  }
+  std::vector<int> plain;
+  for (int d : order) {
+    if (!unit(d)) plain.push_back(d);
+  }
+  value->order = std::is_sorted(plain.begin(), plain.end()) ? std::vector<int>() : order;
+}
+
+std::string SettledText(Program program) {
+  for (LoopOp& op : program.ops) {
+    if (op.kind == LoopOp::kLoop) SettleUnitAxes(&op.body);
+  }
+  for (Value& value : program.values) SettleOrder(&value);
+  return ToString(program);
+}
+
+// Compares the members' program with that of each point.
+class ProgramChecker {
+ public:
+  ProgramChecker(const ShapeFamily& family, const std::vector<std::string>& node_names,
+                 const ProgramOptions& options, const CancelToken* cancel)
+      : family_(family), node_names_(node_names), options_(options), cancel_(cancel) {}
+
+  absl::Status Run(const std::vector<CheckedPoint>& points) {
+    std::vector<Units> units;
+    std::vector<std::string> texts;
+    for (const FamilyMember& member : family_.members) {
+      ASSIGN_OR_RETURN(Program program, BuildProgram(member.graph, options_));
+      units.push_back(member.units);
+      texts.push_back(ToString(program));
+    }
+    size_t line = 0;
+    absl::StatusOr<GeneralText> general = GeneralText::Of(units, texts, &line);
+    if (!general.ok()) return NoOneProgram(texts.front(), line);
+    for (const CheckedPoint& point : points) {
+      if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
+      RETURN_IF_ERROR(CheckPoint(*general, point, points));
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Status CheckPoint(const GeneralText& general, const CheckedPoint& point,
+                          const std::vector<CheckedPoint>& points) const {
+    ASSIGN_OR_RETURN(Program own, BuildProgram(point.graph, options_));
+    const std::string text = ToString(own);
+    absl::StatusOr<std::string> expected = general.At(point.units);
+    if (expected.ok() && *expected == text) return absl::OkStatus();
+    // A dim of 1 or 0 may be said in another way and mean the same.
+    absl::StatusOr<bool> alike = false;
+    if (expected.ok()) {
+      absl::StatusOr<Program> parsed = ParseProgram(*expected);
+      if (parsed.ok() && SettledText(*parsed) == SettledText(own)) return absl::OkStatus();
+      if (parsed.ok()) alike = ComputeAlike(*parsed, own, cancel_);
+    }
+    if (WasGivenUp(alike.status())) return alike.status();
+    if (alike.ok() && *alike) return absl::OkStatus();
+    return Differs(point, points, expected.value_or(""), text);
+  }
+
+  absl::Status Differs(const CheckedPoint& point, const std::vector<CheckedPoint>& points,
+                       const std::string& expected, const std::string& text) const {
+    std::vector<std::string> names = family_.names;
+    std::string node = DecidedBy(point, points, &names);
+    if (node.empty()) node = FirstDifference(expected, text);
+    if (node.empty()) node = "options.dim_ranges";
+    return FailedPrecondition(node, ": the value of dim ", StrJoin(names, ", "),
+                              " decides what it gives: with ", Shown(family_, point.units),
+                              " that is not what one plan for ", ShownRanges(family_),
+                              " would compute; ", WayOut(names));
+  }
+
+  // The first node that decides something else here than at most points, and by which dims; empty:
+  // there is none.
+  std::string DecidedBy(const CheckedPoint& point, const std::vector<CheckedPoint>& points,
+                        std::vector<std::string>* names) const {
+    for (size_t other : {points.size() / 2, points.size() - 1, size_t{0}}) {
+      std::string node = DecidedUnlike(point, points[other].trace, points, names);
+      if (!node.empty()) return node;
+    }
+    return "";
+  }
+
+  std::string DecidedUnlike(const CheckedPoint& point, const ShapeTrace& usual,
+                            const std::vector<CheckedPoint>& points,
+                            std::vector<std::string>* names) const {
+    for (size_t n = 0; n < point.trace.size() && n < usual.size(); ++n) {
+      const NodeDecisions& a = point.trace[n];
+      const NodeDecisions& b = usual[n];
+      const bool comparable = a.node == b.node && a.decisions.size() == b.decisions.size();
+      for (size_t d = 0; comparable && d < a.decisions.size(); ++d) {
+        if (OutcomeOf(a.decisions[d]) == OutcomeOf(b.decisions[d])) continue;
+        *names = NamesOf(points, n, d);
+        return DescribeNode(a.node, a.op);
+      }
+      if (!comparable) return DescribeNode(a.node, a.op);
+    }
+    return "";
+  }
+
+  // Equal for numbers that decide alike.
+  static int OutcomeOf(const ShapeDecision& d) {
+    switch (d.keeps) {
+      case Keeps::kNegative:
+        return d.number < 0 ? 1 : 0;
+      case Keeps::kOrder:
+        return d.number < 0 ? -1 : d.number > 0 ? 1 : 0;
+      case Keeps::kZero:
+        return d.number == 0 ? 1 : 0;
+      default:
+        return 0;
+    }
+  }
+
+  // The symbols that decision `d` of node `n` of the traces depends on.
+  std::vector<std::string> NamesOf(const std::vector<CheckedPoint>& points, size_t n,
+                                   size_t d) const {
+    std::vector<Units> units;
+    std::vector<double> numbers;
+    for (const CheckedPoint& point : points) {
+      if (point.trace.size() <= n || point.trace[n].decisions.size() <= d) continue;
+      units.push_back(point.units);
+      numbers.push_back(point.trace[n].decisions[d].number);
+    }
+    return NamesIn(family_, units, numbers);
+  }
+
+  // The node of the first line from the first difference on that an operator gives; else of the last
+  // one before it.
+  std::string FirstDifference(const std::string& a, const std::string& b) const {
+    const std::vector<std::string_view> first = StrSplit(a, '\n');
+    const std::vector<std::string_view> second = StrSplit(b, '\n');
+    bool differ = false;
+    std::string found;
+    for (size_t i = 0; i < first.size(); ++i) {
+      differ = differ || i >= second.size() || first[i] != second[i];
+      const size_t at = first[i].find(" @");
+      if (at == std::string_view::npos) continue;
+      const auto node = static_cast<size_t>(std::atoi(std::string(first[i].substr(at + 2)).c_str()));
+      if (node >= node_names_.size()) continue;
+      found = StrCat("node ", QuoteShort(node_names_[node]));
+      if (differ) break;
+    }
+    return found;
+  }
+
+  // `line`: of the text of a member, where the others say something else.
+  absl::Status NoOneProgram(const std::string& text, size_t line) const {
+    std::vector<std::string_view> lines = StrSplit(text, '\n');
+    lines.resize(std::min(line, lines.size()));
+    const std::string node = FirstDifference(text, StrJoin(lines, "\n"));
+    return FailedPrecondition(node.empty() ? "options.dim_ranges" : node,
+                              ": no one form of it holds for all of ", ShownRanges(family_),
+                              ", as where windows with a stride divide a dim evenly at some values "
+                              "only; multiples may be of one form (fusionctl: --range ",
+                              family_.names.front(), "=MIN..MAX/2); else ", WayOut(family_.names));
+  }
+
+  const ShapeFamily& family_;
+  const std::vector<std::string>& node_names_;
+  const ProgramOptions& options_;
+  const CancelToken* cancel_;
+};
+
+}  // namespace
+
+std::string WayOut(const std::vector<std::string>& names) {
+  return StrCat("plan parts of the range by themselves, within which that stays the same (fusionctl: "
+                "--range ",
+                names.front(), "=MIN..MAX), or give the dim one value (--bind ", names.front(),
+                "=VALUE)");
+}
+
+absl::Status CheckFamily(const ShapeFamily& family, const std::vector<std::string>& node_names,
+                         const ProgramOptions& options, const std::vector<CheckedPoint>& points,
+                         bool exhaustive, const CancelToken* cancel) {
+  if (!exhaustive) RETURN_IF_ERROR(DecisionProver(family, points).Run());
+  return ProgramChecker(family, node_names, options, cancel).Run(points);
+}
+
+}  // namespace fusion

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/cancel.h"
+#include "core/graph/shape_trace.h"
+#include "core/pipeline/family.h"
+
+namespace fusion {
+
+/// What import made of a request where its open dims have some values.
+struct CheckedPoint {
+  std::vector<int64_t> units;  // values of the symbols divided by their multiples
+  Graph graph;                 // canonical
+  std::vector<std::string> node_names;
+  ShapeTrace trace;
+};
+
+/// What the caller can do where the values of these dims (at least one) decide something: for the
+/// end of a message.
+std::string WayOut(const std::vector<std::string>& names);
+
+/// OK if one program is right for all values of `family.symbols`: the members' program, a text
+/// whose numbers are polynomials of the symbols, says at each point what the graph of that point
+/// says (the same text, or the same values on random inputs), and, unless the points are all
+/// values there are (`exhaustive`), every comparison and rounding of shape arithmetic is proven to
+/// come out the same between the points. FailedPrecondition otherwise; it names the node, the dim
+/// and what the caller can do. `node_names`: of the largest member. Pure; looks at `cancel` between
+/// points.
+absl::Status CheckFamily(const ShapeFamily& family, const std::vector<std::string>& node_names,
+                         const ProgramOptions& options, const std::vector<CheckedPoint>& points,
+                         bool exhaustive, const CancelToken* cancel);
+
+}  // namespace fusion

@@ -1,0 +1,159 @@
+// What a length decides (comparisons, minima, slices, branches, passes) is right in a plan for a
+// range of lengths, or the range is refused. Program and graph are compared on the evaluator, so
+// that many models take little time; tests/acceptance/faults.sh runs such models on kernels.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <optional>
+
+#include "core/base/clock.h"
+#include "core/codegen/generalise.h"
+#include "core/graph/evaluate.h"
+#include "core/graph/test_values.h"
+#include "core/import/graph_source.h"
+#include "core/pipeline/resolve.h"
+#include "core/tensor/compare.h"
+#include "tests/models/models.h"
+#include "tests/models/random.h"
+#include "tests/support/fake_toolchain.h"
+
+namespace fusion {
+namespace {
+
+using testing::AnyOf;
+using testing::HasSubstr;
+
+using Units = std::vector<int64_t>;
+
+// Models of a run; more with FUSION_RANDOM_MODELS.
+uint64_t Models() {
+  const char* word = std::getenv("FUSION_RANDOM_MODELS");
+  return word == nullptr ? 150 : std::strtoull(word, nullptr, 10);
+}
+
+class FamiliesTest : public testing::Test {
+ protected:
+  FamiliesTest()
+      : toolchain_(Toolchain::Open(FakeToolchainOptions(), tools_).value()),
+        resolver_(BuiltInSpecs().value(), toolchain_, int64_t{1} << 20) {}
+
+  static std::string ModelOf(uint64_t seed) {
+    ModelParams params = FindModel("lengths")->defaults;
+    params.seed = seed;
+    params.dynamic = true;
+    return GenerateModel(*FindModel("lengths"), params)->model.SerializeAsString();
+  }
+
+  absl::StatusOr<std::shared_ptr<const Resolved>> Resolve(const std::string& model,
+                                                          std::map<std::string, DimRange> ranges) {
+    PlanRequest request;
+    request.source.onnx_model = model;
+    request.target.isa = "avx2";
+    request.mode = PlanMode::kPlanOnly;
+    request.options.dim_ranges = std::move(ranges);
+    CancelToken patient;
+    StageContext stages{patient, Clock::Real()};
+    return resolver_.Resolve(request, stages);
+  }
+
+  FakeTools tools_;
+  Toolchain toolchain_;
+  Resolver resolver_;
+};
+
+// The values of a program's outputs on the inputs of this seed.
+absl::StatusOr<std::vector<HostTensor>> ValuesOf(const Program& program,
+                                                 const std::vector<HostTensor>& inputs) {
+  std::vector<Box> boxes;
+  for (ValueId v : program.outputs) {
+    boxes.push_back(Box::Whole(program.value(v).type.shape.ToDims()));
+  }
+  std::vector<HostTensor> weights;
+  for (ValueId v : program.weights) {
+    weights.push_back(RandomTensor(program.value(v).type, weights.size()));
+  }
+  return EvaluateBoxes(program, boxes, [&](ValueId v) -> const HostTensor* {
+    const auto index = static_cast<size_t>(program.value(v).index);
+    if (program.value(v).kind == TensorKind::kInput) return &inputs[index];
+    return program.value(v).kind == TensorKind::kWeight ? &weights[index] : nullptr;
+  });
+}
+
+// What the plan of a family computes where its symbols have these values.
+absl::StatusOr<Program> FamilyProgramAt(const Work& work, const Units& units) {
+  std::vector<Units> points;
+  std::vector<std::string> texts;
+  for (const FamilyMember& member : work.family->members) {
+    ASSIGN_OR_RETURN(Program program, BuildProgram(member.graph, ProgramOptionsFor(work.options)));
+    points.push_back(member.units);
+    texts.push_back(ToString(program));
+  }
+  ASSIGN_OR_RETURN(GeneralText text, GeneralText::Of(points, texts));
+  ASSIGN_OR_RETURN(std::string at, text.At(units));
+  return ParseProgram(at);
+}
+
+// Why a family is wrong at a point; nullopt: it is right.
+std::optional<std::string> WrongAt(const Work& work, const std::string& model, const Units& units) {
+  absl::StatusOr<Program> family = FamilyProgramAt(work, units);
+  if (!family.ok()) return StrCat("its program: ", Message(family.status()));
+  absl::StatusOr<Graph> graph = ImportGraph(
+      {.onnx_model = model}, {.dim_bindings = {{"batch", units[0]}, {"seq", units[1]}}});
+  if (!graph.ok()) return StrCat("the model itself: ", Message(graph.status()));
+  absl::StatusOr<CanonicalGraph> canonical = Canonicalise(*graph);
+  absl::StatusOr<Program> own = BuildProgram(canonical->graph, {.absorb_views = false});
+  if (!own.ok()) return StrCat("the model's program: ", Message(own.status()));
+  const std::vector<HostTensor> inputs = RandomInputs(*own, 3, /*adversarial=*/false);
+  absl::StatusOr<std::vector<HostTensor>> wanted = ValuesOf(*own, inputs);
+  absl::StatusOr<std::vector<HostTensor>> got = ValuesOf(*family, inputs);
+  if (!wanted.ok()) return StrCat("evaluating the model: ", Message(wanted.status()));
+  if (!got.ok()) return StrCat("evaluating the family: ", Message(got.status()));
+  for (size_t i = 0; i < wanted->size(); ++i) {
+    const Difference difference = Compare((*got)[i], (*wanted)[i]);
+    if (!difference.ok()) return StrCat("output ", i, ": ", difference.ToString());
+  }
+  return std::nullopt;
+}
+
+TEST_F(FamiliesTest, OfRandomLengthArithmeticAreRightOrRefused) {
+  const uint64_t models = Models();
+  uint64_t accepted = 0;
+  uint64_t refused = 0;
+  for (uint64_t seed = 1; seed <= models; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, 5);
+    auto pick = [&](int64_t n) {
+      return static_cast<int64_t>(random.Next() % static_cast<uint64_t>(n));
+    };
+    const std::string model = ModelOf(seed);
+    const int64_t least = 1 + pick(8);
+    const int64_t most = least + 1 + (pick(2) == 0 ? pick(12) : pick(300));
+    const DimRange seq{.least = least, .most = most};
+    absl::StatusOr<std::shared_ptr<const Resolved>> resolved =
+        Resolve(model, {{"batch", {.least = 1, .most = 2}}, {"seq", seq}});
+    if (!resolved.ok()) {
+      ++refused;
+      EXPECT_THAT(Message(resolved.status()), HasSubstr("node \"")) << "what is refused has a name";
+      continue;
+    }
+    ++accepted;
+    const Work& work = *(*resolved)->work;
+    for (int64_t value : {least, most, least + pick(most - least), least + pick(most - least),
+                          least + pick(most - least), least + pick(most - least)}) {
+      const Units units = {1 + pick(2), value};
+      const std::optional<std::string> wrong = WrongAt(work, model, units);
+      EXPECT_EQ(wrong, std::nullopt) << "batch=" << units[0] << " seq=" << value << " of " << least
+                                     << ".." << most << ": " << wrong.value_or("");
+    }
+  }
+  RecordProperty("accepted", static_cast<int>(accepted));
+  RecordProperty("refused", static_cast<int>(refused));
+  std::cout << accepted << " right, " << refused << " refused\n";
+  EXPECT_GT(accepted, models / 20) << "refusing everything is no answer";
+  EXPECT_GT(refused, models / 20) << "the models have nothing that a length decides";
+}
+
+}  // namespace
+}  // namespace fusion
