@@ -25,6 +25,7 @@ enum class RefusalCode : uint8_t {
   // Of the search.
   kCyclic,
   kLoop,
+  kOpaque,
   kLarge,
   kWide,
   kPrepare,

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "core/base/contains.h"
+#include "core/benefit/opaque_cost.h"
 #include "core/schedule/access.h"
 #include "core/schedule/block_windows.h"
 #include "core/schedule/legality.h"
@@ -216,8 +217,23 @@ class Estimator {
         double points = 1;
         for (DimId d : merge->dims) points *= window(d);
         seconds_ += times * points * 4 / device_.scalar_ops_per_s;
+      } else if (const auto* call = std::get_if<CallStmt>(&stmt.node)) {
+        seconds_ += times * OpaqueSeconds(s_, *call, window_, device_);
+        for (const auto* list : {&call->inputs, &call->outputs}) {
+          for (BufferId b : *list) TouchPart(b);
+        }
       }
     }
+  }
+
+  // What lies in memory of a whole buffer, of which each block has its part.
+  void TouchPart(BufferId id) {
+    const Buffer& b = s_.buffer(id);
+    const auto bytes = static_cast<double>(StoredBytes(b));
+    const BufferId memory = s_.MemoryOf(id);
+    touched_[memory] = std::max(touched_[memory], bytes / TotalTiles());
+    distinct_[memory] = std::max(distinct_[memory], bytes);
+    slice_bytes_[memory] = std::max(slice_bytes_[memory], bytes / TotalTiles());
   }
 
   // Part of the windows of its dims for which a condition holds, found by trying up to 16 places of

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/op/opaque.h"
+
 namespace fusion {
 namespace {
 
@@ -80,6 +82,15 @@ absl::StatusOr<std::optional<CountedDim>> InheritThrough(const OpCall& call, con
 
 absl::StatusOr<Counts> Inherit(const OpCall& call, const std::vector<Operand>& operands);
 
+// Rows along another dim are worked on one by one.
+absl::StatusOr<Counts> InheritThroughRows(const OpCall& call, const Operand& x) {
+  const std::string& name = call.def().name;
+  const bool rows = name == RunningFold::kName || name == RowOrder::kName;
+  const bool along = x.counted->dim == call.attrs().Int("axis", 0);
+  if (!rows || along) return NeedsExtent(call, 0, x.counted->dim);
+  return Counts{x.counted};
+}
+
 absl::StatusOr<Counts> InheritInSteps(const OpCall& call, const std::vector<Operand>& operands) {
   Decomposition steps(call);
   ASSIGN_OR_RETURN(Decomposition::Value first, call.def().decompose(steps));
@@ -116,6 +127,7 @@ absl::StatusOr<Counts> Inherit(const OpCall& call, const std::vector<Operand>& o
   if (counted == operands.end()) return Counts(static_cast<size_t>(call.outputs()));
   const OpDef& def = call.def();
   const auto first = static_cast<size_t>(counted - operands.begin());
+  if (def.opaque && first == 0) return InheritThroughRows(call, *counted);
   if (def.counted || (!def.body && !def.decompose)) {
     return NeedsExtent(call, first, counted->counted->dim);
   }

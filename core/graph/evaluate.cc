@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/graph/evaluate_loop.h"
+#include "core/graph/evaluate_opaque.h"
 #include "core/graph/program_builder.h"
 #include "core/op/repeat.h"
 #include "core/tensor/passes.h"
@@ -318,6 +319,9 @@ class ProgramEvaluator {
         out = WholeValue(program_.value(op.output).type);
         break;
       }
+      case LoopOp::kOpaque:
+        RETURN_IF_ERROR(EvaluateOpaque(op, inputs, program_.value(op.output).type, &out));
+        break;
       case LoopOp::kResult:
         out = results_.at(op.inputs[0])[static_cast<size_t>(op.result)];
         break;
@@ -564,6 +568,11 @@ double EvaluationPoints(const Program& program, const std::vector<Box>& boxes) {
         pass += static_cast<double>(NumElements(value.type.shape.ToDims()));
       }
       points += static_cast<double>(op.loop->most) * (pass + EvaluationPoints(body, whole));
+    }
+    if (op.kind == LoopOp::kOpaque) {
+      std::vector<Dims> inputs;
+      for (ValueId in : op.inputs) inputs.push_back(program.value(in).type.shape.ToDims());
+      points += OpaquePoints(op, inputs);
     }
     if (op.kind != LoopOp::kLoop) continue;
     double here =

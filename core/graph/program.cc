@@ -339,6 +339,31 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddReinterpret(const OpCa
   return Handle{.base = id, .view = {}, .origin = origin};
 }
 
+absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddOpaque(const OpCall& call,
+                                                                 const std::vector<Handle>& inputs,
+                                                                 NodeId origin) {
+  ++count_.loop_ops;
+  ASSIGN_OR_RETURN(TensorType type, call.def().opaque(call));
+  std::vector<ValueId> operands;
+  for (int i = 0; i < call.inputs(); ++i) {
+    operands.push_back(InMemory(inputs[static_cast<size_t>(i)]));
+  }
+  const ValueId id = AddValue({.type = std::move(type),
+                               .kind = TensorKind::kIntermediate,
+                               .value = {},
+                               .producer = static_cast<LoopId>(program_.ops.size()),
+                               .order = {}});
+  program_.ops.push_back({.kind = LoopOp::kOpaque,
+                          .label = call.def().name,
+                          .origin = origin,
+                          .step = step_,
+                          .body = {},
+                          .inputs = std::move(operands),
+                          .output = id,
+                          .attrs = std::make_shared<const AttrMap>(call.attrs())});
+  return Handle{.base = id, .view = {}, .origin = origin, .step = step_};
+}
+
 absl::Status ProgramBuilder::CheckLimits() const {
   if (count_.loop_ops > options_.loop_op_limit) {
     return ResourceExhausted("the nodes so far are taken apart into more than ",
@@ -418,6 +443,11 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddCall(
   const OpDef& def = call.def();
   if (def.decompose) return AddDecomposition(call, inputs, origin);
   if (def.repeats) return AddRepeat(call, inputs, origin, step);
+  if (def.opaque) {
+    ASSIGN_OR_RETURN(Handle handle, AddOpaque(call, inputs, origin));
+    RETURN_IF_ERROR(CheckLimits());
+    return std::vector<Handle>{std::move(handle)};
+  }
   if (!def.body) return Unimplemented("its input shape is not known before run time");
   std::vector<Handle> outputs;
   for (int i = 0; i < call.outputs(); ++i) {
@@ -461,20 +491,31 @@ void ProgramBuilder::AddOutput(Handle* handle) {
   program_.outputs.push_back(handle->base);
 }
 
-// Functions of the coordinates that went into all of their readers are no values any more.
+// What nothing reads is no value: results of an op that its node does not have, functions of the
+// coordinates that went into all of their readers, constants that did.
 void ProgramBuilder::DropUnread(const std::vector<ValueId*>& followed) {
   std::vector<bool> read(program_.values.size(), false);
   for (ValueId id : program_.outputs) read[static_cast<size_t>(id)] = true;
-  for (const LoopOp& op : program_.ops) {
+  for (const ValueId* id : followed) read[static_cast<size_t>(*id)] = true;
+  for (size_t i = program_.ops.size(); i-- > 0;) {
+    const LoopOp& op = program_.ops[i];
+    const auto output = static_cast<size_t>(op.output);
+    // Passes write more than their result.
+    if (op.kind != LoopOp::kLoop && op.kind != LoopOp::kOpaque && op.kind != LoopOp::kReinterpret) {
+      read[output] = true;
+    }
+    if (!read[output]) continue;
     for (ValueId v : op.inputs) read[static_cast<size_t>(v)] = true;
+  }
+  for (size_t i = 0; i < read.size(); ++i) {
+    const TensorKind kind = program_.values[i].kind;
+    if (kind == TensorKind::kInput || kind == TensorKind::kWeight) read[i] = true;
   }
   std::vector<ValueId> renumbered(program_.values.size(), -1);
   Program kept;
   std::vector<DirectUse> uses;
   for (size_t i = 0; i < program_.values.size(); ++i) {
-    auto form = forms_.find(static_cast<ValueId>(i));
-    bool inlined = form != forms_.end() && !form->second.empty();
-    if (inlined && !read[i]) continue;
+    if (!read[i]) continue;
     renumbered[i] = static_cast<ValueId>(kept.values.size());
     kept.values.push_back(std::move(program_.values[i]));
     uses.push_back(std::move(direct_uses_[i]));
@@ -664,8 +705,9 @@ Program ExtractProgram(const Program& program, const std::vector<LoopId>& ops,
   };
   for (LoopId id : ops) {
     LoopOp op = program.op(id);
-    // Such a body reads its scalar constants from memory, see NormaliseInputs.
-    const bool in_memory = ReadsAtInputs(op.body);
+    // Such a body reads its scalar constants from memory, see NormaliseInputs; so does what is
+    // opaque.
+    const bool in_memory = op.kind == LoopOp::kOpaque || ReadsAtInputs(op.body);
     for (ValueId& input : op.inputs) {
       auto it = moved.find(input);
       if (it != moved.end()) {

@@ -93,10 +93,12 @@ struct LoopOp {
     kRepeat,       // `loop`; the output says that it is over, and holds nothing
     kResult,       // of the repeat whose output is inputs[0]: number `result`, in the order of
                    // what a Repeat gives
+    kOpaque,       // what the op named `label` does with `attrs` (core/op/opaque.h), on inputs
+                   // that lie dense and row-major, as the output does; a kernel of its own
   };
   /// Nothing computes the output: it lies in the memory of inputs[0], or the other way round, or
   /// who writes inputs[0] writes it.
-  bool IsAlias() const { return kind != kLoop && kind != kRepeat; }
+  bool IsAlias() const { return kind != kLoop && kind != kRepeat && kind != kOpaque; }
 
   Kind kind = kLoop;
   /// Primitive op type ("MatMul", "Exp", "Copy").
@@ -110,6 +112,7 @@ struct LoopOp {
   std::vector<ValueId> inputs;
   ValueId output = 0;
   std::shared_ptr<const ProgramLoop> loop;  // kRepeat
+  std::shared_ptr<const AttrMap> attrs;     // kOpaque
   int result = 0;                           // kResult
 };
 

@@ -85,6 +85,8 @@ class ProgramBuilder {
   ValueId InMemory(const Handle& handle);
   /// Follows from weights and constants alone.
   bool IsConstant(ValueId id);
+  absl::StatusOr<Handle> AddOpaque(const OpCall& call, const std::vector<Handle>& inputs,
+                                   NodeId origin);
   absl::StatusOr<Handle> AddReinterpret(const OpCall& call, const Handle& input, NodeId origin);
   Expr FormOf(ValueId id);
   void NormaliseInputs(LoopBody* body, std::vector<ValueId>* inputs);

@@ -1,4 +1,5 @@
 #include "core/graph/program.h"
+#include "core/op/derive.h"
 #include "core/op/loop_body_text.h"
 #include "core/op/repeat.h"
 
@@ -30,6 +31,11 @@ std::string OpToString(const Program& program, const LoopOp& op) {
                             OrderToString(out), RoomToString(out), StridesToString(out));
   if (op.kind == LoopOp::kAppend) {
     return StrCat(head, " = append %", op.inputs[0], " behind %", op.inputs[1], "\n");
+  }
+  if (op.kind == LoopOp::kOpaque) {
+    auto given = [](ValueId in) { return StrCat("%", in); };
+    return StrCat(head, " = opaque (", StrJoin(op.inputs, ", ", given), ") ",
+                  op.attrs->ToString(), "\n");
   }
   if (op.kind == LoopOp::kReinterpret) return StrCat(head, " = reinterpret %", op.inputs[0], "\n");
   if (op.kind == LoopOp::kRepeat) {
@@ -240,6 +246,8 @@ class ProgramParser {
           NumElements(out.type.shape.ToDims())) {
         return in_.Error("as many elements on both sides before this");
       }
+    } else if (in_.Accept("opaque")) {
+      RETURN_IF_ERROR(Opaque(out.type, &op));
     } else if (in_.Accept("over")) {
       ASSIGN_OR_RETURN(LoopOp repeat, Repeat());
       op.kind = repeat.kind;
@@ -263,14 +271,36 @@ class ProgramParser {
     return absl::OkStatus();
   }
 
-  absl::StatusOr<LoopOp> Repeat() {
-    LoopOp op{.kind = LoopOp::kRepeat};
+  // "(%1, %2)"
+  absl::Status Inputs(LoopOp* op) {
     RETURN_IF_ERROR(in_.Expect("("));
     while (!in_.Accept(")")) {
-      if (!op.inputs.empty()) RETURN_IF_ERROR(in_.Expect(","));
+      if (!op->inputs.empty()) RETURN_IF_ERROR(in_.Expect(","));
       ASSIGN_OR_RETURN(ValueId given, Use());
-      op.inputs.push_back(given);
+      op->inputs.push_back(given);
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status Opaque(const TensorType& type, LoopOp* op) {
+    op->kind = LoopOp::kOpaque;
+    RETURN_IF_ERROR(Inputs(op));
+    ASSIGN_OR_RETURN(AttrMap attrs, AttrMap::Parse(in_));
+    const OpDef* def = FindOp(op->label);
+    if (def == nullptr || !def->opaque) return in_.Error("the name of an opaque op");
+    std::vector<std::optional<TensorType>> types;
+    for (ValueId id : op->inputs) types.emplace_back(program_.value(id).type);
+    const OpCall call(*def, std::move(types), attrs);
+    RETURN_IF_ERROR(CheckCall(call));
+    ASSIGN_OR_RETURN(TensorType own, def->opaque(call));
+    if (own != type) return in_.Error(StrCat("type ", own.ToString(), " for %", op->output));
+    op->attrs = std::make_shared<const AttrMap>(std::move(attrs));
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<LoopOp> Repeat() {
+    LoopOp op{.kind = LoopOp::kRepeat};
+    RETURN_IF_ERROR(Inputs(&op));
     RETURN_IF_ERROR(in_.Expect("repeat"));
     auto loop = std::make_shared<ProgramLoop>();
     ASSIGN_OR_RETURN(loop->most, in_.Integer());

@@ -277,13 +277,15 @@ class RowSharer {
       } else {
         LoopOp op = program_.op(value.producer);
         // Memory with room has no other shape, and loops go along dense tensors.
-        const bool dense = op.kind == LoopOp::kReinterpret || op.kind == LoopOp::kRepeat;
+        const bool dense = op.kind == LoopOp::kReinterpret ||
+                           op.kind == LoopOp::kRepeat || op.kind == LoopOp::kOpaque;
         for (ValueId& in : op.inputs) {
           in = dense && !LiesDense(program_.value(in)) ? DenseCopyOf(in, op.origin)
                                                        : moved_[static_cast<size_t>(in)];
         }
-        moved_[i] = op.IsAlias() && !value.strides.empty() ? AddStridedCopy(std::move(op), value)
-                                                           : AddMovedOp(std::move(op), value);
+        const bool written = op.kind == LoopOp::kLoop || op.kind == LoopOp::kRepeat;
+        moved_[i] = written || value.strides.empty() ? AddMovedOp(std::move(op), value)
+                                                     : AddStridedCopy(std::move(op), value);
       }
     }
     for (auto list : {&Program::inputs, &Program::weights, &Program::outputs}) {

@@ -116,6 +116,10 @@ absl::StatusOr<std::vector<TensorType>> InferOutputTypes(const OpCall& call, Ste
     return types;
   }
   if (count != nullptr) count->loop_ops += call.outputs();
+  if (def.opaque) {
+    ASSIGN_OR_RETURN(TensorType type, def.opaque(call));
+    return std::vector<TensorType>{std::move(type)};
+  }
   std::vector<TensorType> types;
   for (int i = 0; i < call.outputs(); ++i) {
     auto body = def.body(call, i);

@@ -159,7 +159,7 @@ inline constexpr int kNewestOpset = 28;
 
 /// The record one file of op/defs fills in: the only place that knows an op.
 ///
-/// Exactly one of `body`, `decompose`, `value_of_types` and `repeats` gives the meaning.
+/// Exactly one of `body`, `decompose`, `opaque`, `value_of_types` and `repeats` gives the meaning.
 struct OpDef {
   /// ONNX's name; of other domains "domain.Name".
   std::string name;
@@ -192,6 +192,9 @@ struct OpDef {
 
   /// Primitive: the loop body of output `output`.
   std::function<absl::StatusOr<LoopBody>(const OpCall&, int output)> body = nullptr;
+  /// Opaque: the type of the one output. What it does, evaluator, schedules and backends know by the
+  /// op's name (core/op/opaque.h).
+  std::function<absl::StatusOr<TensorType>(const OpCall&)> opaque = nullptr;
   /// Composite: the value of output 0 in terms of other ops; Decomposition::SetOutput gives further
   /// ones.
   std::function<absl::StatusOr<Decomposition::Value>(Decomposition&)> decompose = nullptr;

@@ -16,14 +16,8 @@ struct Selection {
   Decomposition::Value count = 0;
 };
 
-/// Those at which `chosen`, bool[n], is true. Each place is found by halving the running count of
-/// those before it: n log n steps.
+/// Those at which `chosen`, bool[n], is true.
 absl::StatusOr<Selection> ChosenElements(Decomposition& d, Decomposition::Value chosen);
-
-/// The same in another order: the k-th place is that of the chosen element of which rank, i64[n],
-/// is k. The ranks of those chosen are 0, 1, .. below their number, which is not 0.
-absl::StatusOr<Selection> ChosenByRank(Decomposition& d, Decomposition::Value chosen,
-                                       Decomposition::Value rank);
 
 /// x as a list.
 absl::StatusOr<Decomposition::Value> Flattened(Decomposition& d, Decomposition::Value x);

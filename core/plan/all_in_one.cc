@@ -36,9 +36,10 @@ class TurnJoiner {
   }
 
  private:
-  // A registered kernel is a launch of its own.
+  // A registered kernel is a launch of its own, and so is an opaque op.
   bool MayJoin(const Loops& loops) const {
-    return !evaluator_.AreConstant(loops) && evaluator_.registered().Of(loops) == nullptr;
+    return !evaluator_.AreConstant(loops) && evaluator_.registered().Of(loops) == nullptr &&
+           !HasOpaque(evaluator_.program(), loops);
   }
 
   absl::StatusOr<int> PhasesOf(const Loops& loops) {

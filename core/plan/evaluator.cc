@@ -12,6 +12,7 @@
 #include "core/plan/split_choice.h"
 #include "core/schedule/join.h"
 #include "core/schedule/legality.h"
+#include "core/schedule/opaque.h"
 #include "core/schedule/scratch.h"
 #include "core/schedule/split_group.h"
 
@@ -131,6 +132,7 @@ void GroupEvaluator::ClassifyOps() {
       text += LoopToString(op);
       if (op.loop->source != nullptr) text += ToString(*op.loop->source);
     }
+    if (op.kind == LoopOp::kOpaque) text += op.attrs->ToString();
     if (op.body.reduce) text += op.body.reduce->name();
     const Value& out = program_.value(op.output);
     text += StrCat(StrJoin(out.order, ","), MemoryText(out), out.tensor == kNoTensor,
@@ -415,10 +417,47 @@ std::vector<std::vector<LoopId>> GroupEvaluator::Parts(const std::vector<LoopId>
   return parts;
 }
 
+absl::StatusOr<std::shared_ptr<GroupChoice>> GroupEvaluator::ChoiceOfOpaque(LoopId opaque) const {
+  auto made = std::make_shared<GroupChoice>();
+  std::vector<ValueId> values;
+  std::vector<bool> outside;
+  ProgramOf({opaque}, kNoValue, &values, &outside, &made->program);
+  std::vector<bool> constant;
+  for (ValueId v : values) constant.push_back(constant_[static_cast<size_t>(v)]);
+  ASSIGN_OR_RETURN(OpaqueKernel kernel,
+                   LowerOpaque(made->program, constant, device_,
+                               {.bitwise = Candidates().bitwise, .open = program_.open_dims}));
+  made->group = std::move(kernel.group);
+  made->lowered = std::move(kernel.lowered);
+  made->estimate = EstimateKernel(made->lowered.schedule, device_);
+  return made;
+}
+
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::FindOpaque(const std::vector<LoopId>& loops) {
+  Known known;
+  if (loops.size() > 1) {
+    auto opaque = std::find_if(loops.begin(), loops.end(), [&](LoopId l) {
+      return program_.op(l).kind == LoopOp::kOpaque;
+    });
+    known.verdict.refusal = Refuse(RefusalCode::kOpaque, program_.op(*opaque).label,
+                                   " is a kernel of its own");
+    return known;
+  }
+  absl::StatusOr<std::shared_ptr<GroupChoice>> made = ChoiceOfOpaque(loops[0]);
+  if (!made.ok()) {
+    known.verdict.refusal = RefusalFrom(Message(made.status()));
+    return known;
+  }
+  SetTerms((*made)->lowered.schedule, (*made)->estimate, &known.verdict);
+  known.choice = *std::move(made);
+  return known;
+}
+
 absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(const std::vector<LoopId>& loops,
                                                              bool whole,
                                                              std::optional<ValueId> without) {
   const ValueId unneeded = without.value_or(kNoValue);
+  if (HasOpaque(program_, loops)) return FindOpaque(loops);
   std::vector<std::vector<LoopId>> parts = Parts(loops);
   // So many small pieces are better one after the other in one task.
   if (parts.size() < 2 || parts.size() > kMostBeside) return SearchWhole(loops, unneeded);
@@ -522,6 +561,11 @@ absl::Status GroupEvaluator::CutAs(const LockedCut& cut, GroupChoice* made) cons
 
 absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::MakePinned(
     const std::vector<LoopId>& loops, const LockedCut& cut) {
+  if (HasOpaque(program_, loops)) {
+    if (loops.size() > 1) return InvalidArgument("an opaque op is a kernel of its own");
+    ASSIGN_OR_RETURN(std::shared_ptr<GroupChoice> opaque, ChoiceOfOpaque(loops[0]));
+    return std::shared_ptr<const GroupChoice>(std::move(opaque));
+  }
   auto made = std::make_shared<GroupChoice>();
   Refusal refusal = Extract(loops, kNoValue, made.get());
   if (!refusal.empty()) return InvalidArgument("no kernel holds its ops: ", refusal.ToString());
@@ -647,7 +691,8 @@ absl::StatusOr<GroupVerdict> GroupEvaluator::EvaluateWithout(const std::vector<L
 }
 
 std::optional<FitProbe> GroupEvaluator::Probe(const std::vector<LoopId>& loops) const {
-  if (!device_.explicit_memory || ReadsReinterpreted(loops) || HasRepeat(program_, loops)) {
+  if (!device_.explicit_memory || ReadsReinterpreted(loops) || HasRepeat(program_, loops) ||
+      HasOpaque(program_, loops)) {
     return std::nullopt;
   }
   GroupChoice alone;

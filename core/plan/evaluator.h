@@ -205,6 +205,10 @@ class GroupEvaluator {
                                                         const Estimate& estimate) const;
   /// The ops in sets that no value connects.
   std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops);
+  /// The kernel of an opaque op.
+  absl::StatusOr<std::shared_ptr<GroupChoice>> ChoiceOfOpaque(LoopId opaque) const;
+  /// What is known about a set that holds one.
+  absl::StatusOr<Known> FindOpaque(const std::vector<LoopId>& loops);
   /// What is known about a set, found out now if nothing was; not for ReadsReinterpreted.
   absl::StatusOr<Known*> Find(const std::vector<LoopId>& loops);
   /// The same for a set that holds a repeat.

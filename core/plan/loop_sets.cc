@@ -22,6 +22,11 @@ bool HasRepeat(const Program& program, const std::vector<LoopId>& loops) {
                      [&](LoopId l) { return program.op(l).kind == LoopOp::kRepeat; });
 }
 
+bool HasOpaque(const Program& program, const std::vector<LoopId>& loops) {
+  return std::any_of(loops.begin(), loops.end(),
+                     [&](LoopId l) { return program.op(l).kind == LoopOp::kOpaque; });
+}
+
 std::vector<int> NodesOf(const Program& program, const std::vector<LoopId>& loops) {
   std::vector<int> nodes;
   nodes.reserve(loops.size());

@@ -15,6 +15,9 @@ std::vector<LoopId> UnionOf(const std::vector<std::vector<LoopId>>& sets);
 /// True if one of them is a repeat.
 bool HasRepeat(const Program& program, const std::vector<LoopId>& loops);
 
+/// True if one of them is opaque.
+bool HasOpaque(const Program& program, const std::vector<LoopId>& loops);
+
 /// Canonical positions of the nodes that loop ops come from, ascending, each once.
 std::vector<int> NodesOf(const Program& program, const std::vector<LoopId>& loops);
 

@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "core/plan/loop_sets.h"
 #include "core/schedule/tiles_text.h"
 
 namespace fusion {
@@ -64,6 +65,10 @@ TileChoices::TileChoices(const PlannedModel& model, const DeviceSpec& device,
       continue;
     }
     const std::vector<LoopId>& ops = model.groups[at];
+    if (HasOpaque(model.program, ops)) {
+      left_out.Add(group.kernel, "opaque, not cut into tiles");
+      continue;
+    }
     const LockedChoice& pick = model.choices[static_cast<size_t>(model.choice_of[at])];
     const Key key = evaluator_.Key(ops);
     if (!pick.turns.empty() || phases.contains(key)) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "core/graph/evaluate.h"
+#include "core/schedule/opaque.h"
 
 namespace fusion {
 namespace {
@@ -446,10 +447,16 @@ class Interpreter {
     std::vector<const HostTensor*> inputs;
     std::vector<std::optional<TensorType>> types;
     for (BufferId b : s.inputs) {
+      if (b >= s_.params) continue;  // workspace between the phases of one op
       inputs.push_back(&(*params_)[static_cast<size_t>(b)]);
       types.emplace_back(TensorType{inputs.back()->dtype(), Shape(inputs.back()->dims())});
     }
-    OpCall call(*def, std::move(types), s.attrs, static_cast<int>(s.outputs.size()));
+    // All of the output at once, by the last of its phases.
+    const auto* part = s.attrs.Find<std::string>(kOpaquePart);
+    if (part != nullptr && *part == kOpaqueTotals) return absl::OkStatus();
+    AttrMap attrs = s.attrs;
+    attrs.Erase(kOpaquePart);
+    OpCall call(*def, std::move(types), std::move(attrs), static_cast<int>(s.outputs.size()));
     ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, EvaluateCall(call, inputs));
     if (outputs.size() != s.outputs.size())
       return Internal("call of ", s.op, " gave other outputs");

@@ -91,6 +91,8 @@ class Renumberer {
   void Change(CallStmt* s) const {
     ChangeBuffers(&s->inputs);
     ChangeBuffers(&s->outputs);
+    ChangeBuffers(&s->scratch);
+    Change(&s->over);
   }
 
   const DimId first_dim_;

@@ -189,12 +189,17 @@ struct MergeStmt {
   std::vector<DimId> dims;
 };
 
-/// An opaque op on whole params.
+/// An opaque op (core/op/opaque.h) on params and workspace, which lie dense and row-major.
 struct CallStmt {
   std::string op;
   AttrMap attrs;
   std::vector<BufferId> inputs;
   std::vector<BufferId> outputs;
+  /// Local buffers that it works in, as long as it runs.
+  std::vector<BufferId> scratch = {};
+  /// Dims whose current windows say which part of its output it computes: by op, see
+  /// core/schedule/opaque.h. Empty: all of it.
+  std::vector<DimId> over = {};
 };
 
 struct Stmt {

@@ -39,6 +39,7 @@ void Touched(const Stmt& stmt, std::vector<BufferId>* out) {
   } else if (const auto* call = std::get_if<CallStmt>(&stmt.node)) {
     out->insert(out->end(), call->inputs.begin(), call->inputs.end());
     out->insert(out->end(), call->outputs.begin(), call->outputs.end());
+    out->insert(out->end(), call->scratch.begin(), call->scratch.end());
   }
 }
 

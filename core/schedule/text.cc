@@ -171,7 +171,9 @@ class Printer {
   void Print(const CallStmt& s, int indent) {
     std::string attrs = s.attrs.ToString();
     Line(indent, StrCat("call ", s.op, attrs.empty() ? "" : " ", attrs, " (", BufferList(s.inputs),
-                        ") to (", BufferList(s.outputs), ")"));
+                        ") to (", BufferList(s.outputs), ")",
+                        s.scratch.empty() ? "" : StrCat(" in (", BufferList(s.scratch), ")"),
+                        s.over.empty() ? "" : StrCat(" over ", DimList(s.over))));
   }
 
   const Schedule& s_;
@@ -491,6 +493,13 @@ class Parser {
     RETURN_IF_ERROR(in_.Expect("to"));
     RETURN_IF_ERROR(in_.Expect("("));
     ASSIGN_OR_RETURN(s.outputs, BufferList(")"));
+    if (in_.Accept("in")) {
+      RETURN_IF_ERROR(in_.Expect("("));
+      ASSIGN_OR_RETURN(s.scratch, BufferList(")"));
+    }
+    if (in_.Accept("over")) {
+      ASSIGN_OR_RETURN(s.over, DimList());
+    }
     return Stmt{std::move(s)};
   }
 

@@ -349,15 +349,27 @@ class Verifier {
     return CheckMonoid(s.monoid, s.target.size(), s_.buffer(s.target[0].buffer).dtype);
   }
   absl::Status Check(const CallStmt& s) {
+    auto known = [&](BufferId b) {
+      return b >= 0 && static_cast<size_t>(b) < s_.buffers.size() && !s_.buffer(b).IsLocal();
+    };
     for (BufferId b : s.inputs) {
-      if (b < 0 || b >= s_.params) return Fail("call takes params only");
+      if (!known(b)) return Fail("call takes params and workspace only");
+      const bool workspace = s_.buffer(b).level == Level::kWorkspace;
+      if (workspace && complete_.count(s_.MemoryOf(b)) == 0) {
+        return Fail(StrCat(s_.buffer(b).name, " is read before it is written"));
+      }
     }
     for (BufferId b : s.outputs) {
-      if (b < 0 || b >= s_.params || s_.buffer(b).kind != ParamKind::kOutput) {
-        return Fail("call writes output params only");
+      const bool param = known(b) && s_.buffer(b).level == Level::kGlobal;
+      if (!known(b) || (param && s_.buffer(b).kind != ParamKind::kOutput)) {
+        return Fail("call writes output params and workspace only");
       }
-      written_.insert(b);
+      written_.insert(s_.MemoryOf(b));
     }
+    for (BufferId b : s.scratch) {
+      if (allocated_.count(b) == 0) return Fail("call works in a buffer that is not allocated");
+    }
+    for (DimId d : s.over) RETURN_IF_ERROR(CheckDim(d));
     return absl::OkStatus();
   }
 

@@ -22,7 +22,9 @@ constexpr uint64_t kGraphs = 150;
 constexpr uint64_t kCompiledGraphs = 4;
 
 Graph CanonicalRandomGraph(uint64_t seed) {
-  const Graph graph = seed % 4 == 0 ? RandomLoopGraph(seed) : RandomGraph(seed);
+  const Graph graph = seed % 4 == 0   ? RandomLoopGraph(seed)
+                      : seed % 4 == 2 ? RandomOpaqueGraph(seed)
+                                      : RandomGraph(seed);
   auto canonical = Canonicalise(seed % 3 == 0 ? WithRandomStrides(graph, seed) : graph);
   FUSION_CHECK(canonical.ok(), Message(canonical.status()));
   return std::move(canonical->graph);

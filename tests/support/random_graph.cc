@@ -20,12 +20,13 @@ constexpr int64_t kMostElements = 4000;
 
 class Generator {
  public:
-  Generator(uint64_t seed, bool chains, bool passes)
+  Generator(uint64_t seed, bool chains, bool passes, bool opaque = false)
       : random_(seed),
         // Coordinates stay coordinates, as importers leave them: masks are derived from them.
         builder_("random", chains ? BuilderOptions{.fold_limit_bytes = 0} : BuilderOptions{}),
         chains_(chains),
-        passes_(passes) {}
+        passes_(passes),
+        opaque_(opaque) {}
 
   Graph Run() {
     for (int i = 0; i < 1 + Below(3); ++i) NewInput(RandomDims());
@@ -35,6 +36,10 @@ class Generator {
     for (int i = 0; passes_ && i < 1 + Below(2); ++i) {
       Passes(pool_[Pick()]);
       Unary(pool_.back());
+    }
+    for (int i = 0; opaque_ && i < 1 + Below(3); ++i) {
+      Opaque(pool_[Pick()]);
+      Step();
     }
     // What nothing reads, and sometimes what something reads, is an output.
     int outputs = 0;
@@ -375,6 +380,42 @@ class Generator {
     }
   }
 
+  // Running folds and orders, between what loops say.
+  void Opaque(const Entry& x) {
+    if (x.dims.empty()) return;
+    const auto axis = Below(static_cast<int64_t>(x.dims.size()));
+    const int64_t extent = x.dims[static_cast<size_t>(axis)];
+    const int64_t last = static_cast<int64_t>(x.dims.size()) - 1;
+    switch (Below(4)) {
+      case 0:
+        Add("CumSum", {x.id},
+            {{"axis", Dims{axis}}, {"exclusive", int64_t{Below(2)}}, {"reverse", int64_t{Below(2)}}},
+            x.largest * (1 + static_cast<double>(extent) / 4));
+        return;
+      case 1:
+        Add("RunningFold", {x.id},
+            {{"axis", axis}, {"monoid", std::string(Below(2) == 0 ? "max" : "min")},
+             {"reverse", int64_t{Below(2)}}},
+            x.largest);
+        return;
+      case 2:
+        // In order whole, which rounding changes by no more than itself.
+        if (extent < 17) return;
+        Add("TopK", {x.id}, {{"k", extent - Below(int64_t{9})}, {"axis", axis}}, x.largest);
+        return;
+      default: {
+        // Where they are hangs on rounding unless nothing was rounded.
+        if (x.computed || extent == 0) return;
+        const TensorId order = Made("RowOrder", {x.id}, {{"axis", axis}, {"count", 1 + Below(extent)}});
+        if (axis == last && Below(2) == 0) {
+          Add("GatherElements", {x.id, order}, {{"axis", axis}}, x.largest);
+        } else {
+          Add("Cast", {order}, {{"to", std::string("f32")}}, static_cast<double>(extent));
+        }
+      }
+    }
+  }
+
   // ---- chains ----
 
   void Chain() {
@@ -567,6 +608,7 @@ class Generator {
   GraphBuilder builder_;
   const bool chains_;
   const bool passes_;
+  const bool opaque_;
   std::vector<Entry> pool_;
   int nodes_ = 0;
 };
@@ -583,6 +625,10 @@ Graph RandomChainGraph(uint64_t seed) {
 
 Graph RandomLoopGraph(uint64_t seed) {
   return Generator(seed, /*chains=*/false, /*passes=*/true).Run();
+}
+
+Graph RandomOpaqueGraph(uint64_t seed) {
+  return Generator(seed, /*chains=*/false, /*passes=*/false, /*opaque=*/true).Run();
 }
 
 Graph WithRandomStrides(const Graph& graph, uint64_t seed) {

@@ -21,6 +21,10 @@ Graph RandomChainGraph(uint64_t seed);
 /// As RandomGraph, with one or two repeats that go along what is there.
 Graph RandomLoopGraph(uint64_t seed);
 
+/// As RandomGraph, with running sums, running maxima and minima, and rows put in order, between
+/// what it has.
+Graph RandomOpaqueGraph(uint64_t seed);
+
 /// `graph` with inputs and outputs that do not lie dense, some of them: padded, dims in any order.
 Graph WithRandomStrides(const Graph& graph, uint64_t seed);
 

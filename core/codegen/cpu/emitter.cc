@@ -544,10 +544,6 @@ absl::Status CpuEmitter::Write(const MergeStmt&) {
   return Unimplemented("unimplemented: merge on the cpu backend");
 }
 
-absl::Status CpuEmitter::Write(const CallStmt& call) {
-  return Unimplemented("unimplemented: call of ", call.op, " on the cpu backend");
-}
-
 // ---- addresses ----
 
 std::string CpuEmitter::Coordinate(DimId d) const {

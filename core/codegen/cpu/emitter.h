@@ -130,6 +130,16 @@ class CpuEmitter {
   absl::Status Write(const MergeStmt& merge);
   absl::Status Write(const CallStmt& call);
 
+  // ---- opaque ops (emit_opaque.cc) ----
+  /// A buffer as a pointer of C.
+  std::string PlainPointer(BufferId id) const;
+  void OpenWholeParams(const CallStmt& call);
+  /// "o0, o0 + 1, i0, i0_end": where the windows begin and end.
+  std::string WindowArgs(const std::vector<DimId>& over) const;
+  void WriteRunningFold(const CallStmt& call);
+  void WriteRowOrder(const CallStmt& call);
+  void WriteBoxChoice(const CallStmt& call);
+
   // ---- addresses (emitter.cc) ----
   const Buffer& buffer(BufferId b) const { return s_.buffer(b); }
   const ScheduleDim& dim(DimId d) const { return s_.dim(d); }

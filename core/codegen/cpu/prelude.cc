@@ -205,6 +205,7 @@ const std::vector<PreludePart>& Parts() {
     for (PreludePart& part : FunctionParts()) parts->push_back(std::move(part));
     for (PreludePart& part : MoveParts()) parts->push_back(std::move(part));
     for (PreludePart& part : DoubleParts()) parts->push_back(std::move(part));
+    for (PreludePart& part : OpaqueParts()) parts->push_back(std::move(part));
     return parts;
   }();
   return *kParts;

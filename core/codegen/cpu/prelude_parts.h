@@ -40,6 +40,9 @@ std::vector<PreludePart> TileParts();
 /// Moves of f32: transposition in registers and copies by it, every second element, stores that go
 /// past the caches: "transpose", "copy_turned", "load_even", "store_past".
 std::vector<PreludePart> MoveParts();
+/// Opaque ops (core/op/opaque.h): "running_fold", "running_sum_f32", "row_order",
+/// "chosen_places", "box_choice".
+std::vector<PreludePart> OpaqueParts();
 /// The functions of f64: "exp_d", "log_d", ...
 std::vector<PreludePart> DoubleParts();
 

@@ -4,7 +4,7 @@ namespace fusion {
 
 /// y[i] = the product of x[0] .. x[i] along `axis`. See CumulativeOp.
 OpDef DefineCumProd() {
-  OpDef def = CumulativeOp("CumProd", "Mul", 1);
+  OpDef def = CumulativeOp("CumProd", "prod");
   def.min_opset = 26;
   return def;
 }

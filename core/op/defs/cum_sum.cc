@@ -3,6 +3,6 @@
 namespace fusion {
 
 /// y[i] = the sum of x[0] .. x[i] along `axis`. See CumulativeOp.
-OpDef DefineCumSum() { return CumulativeOp("CumSum", "Add", 0); }
+OpDef DefineCumSum() { return CumulativeOp("CumSum", "sum"); }
 
 }  // namespace fusion

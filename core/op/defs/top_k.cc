@@ -1,20 +1,18 @@
 #include "core/op/forms.h"
+#include "core/op/opaque.h"
 #include "core/op/ranking.h"
 
 namespace fusion {
 
 namespace {
 
-// A few elements of a row of n are found one after the other, each by two loops over the row that
-// wait for those before: 2 k n comparisons. Ranks take n * n in one loop: better unless k is well
-// below n.
-constexpr int64_t kMaxTopSteps = 16;
-constexpr int64_t kElementsPerTopStep = 4;
-
-// Long rows are ranked in blocks of 4 k elements, of which a quarter is left: 4 k n comparisons
-// instead of n * n. Fewer than 4 blocks are not worth a round.
-constexpr int64_t kElementsPerRank = 4;
-constexpr int64_t kFewestRankBlocks = 4;
+// Few elements of a short row are found one after the other, each by two loops over the row: these
+// fuse with what is around them. One element is so found in a row of any length.
+constexpr int64_t kMostSteps = 4;
+constexpr int64_t kMostStepElements = 512;
+constexpr int64_t kElementsPerStep = 4;
+// In a very short row each element is compared with all others: one loop, which fuses as well.
+constexpr int64_t kMostRankedElements = 16;
 
 struct TopKRequest {
   int axis = 0;
@@ -23,7 +21,7 @@ struct TopKRequest {
   AttrMap order;  // "axis" and "largest", as the steps want them
 };
 
-// Elements and where they are in input 0 along the axis; -1: all are there, in order.
+// Elements and where they are in input 0 along the axis.
 struct RankedElements {
   Decomposition::Value values = -1;
   Decomposition::Value indices = -1;
@@ -71,94 +69,42 @@ absl::StatusOr<RankedElements> FirstInSteps(Decomposition& d, const TopKRequest&
 }
 
 // Each element goes where its rank says: the number of those that come before it.
-absl::StatusOr<RankedElements> FirstByRank(Decomposition& d, const RankedElements& from, int axis,
-                                           const TopKRequest& top) {
-  AttrMap order = top.order;
-  order.Set("axis", int64_t{axis});
-  ASSIGN_OR_RETURN(auto rank, d.Apply("RankAlong", {from.values, from.values}, std::move(order)));
-  AttrMap to = {{"axis", int64_t{axis}}, {"depth", top.k}};
+absl::StatusOr<RankedElements> FirstByRank(Decomposition& d, const TopKRequest& top) {
+  ASSIGN_OR_RETURN(auto rank, d.Apply("RankAlong", {d.in(0), d.in(0)}, top.order));
+  AttrMap to = {{"axis", int64_t{top.axis}}, {"depth", top.k}};
   RankedElements out;
-  if (from.indices < 0) {
-    ASSIGN_OR_RETURN(out.indices, d.Apply("LastIndexed", {rank}, to));
-  }
+  ASSIGN_OR_RETURN(out.indices, d.Apply("LastIndexed", {rank}, to));
   // One element has each rank: it is the largest of them.
   to.Set("reduction", std::string("max"));
-  ASSIGN_OR_RETURN(out.values, d.Apply("ReduceIndexed", {rank, from.values}, to));
-  if (from.indices >= 0) {
-    ASSIGN_OR_RETURN(out.indices, d.Apply("ReduceIndexed", {rank, from.indices}, std::move(to)));
-  }
+  ASSIGN_OR_RETURN(out.values, d.Apply("ReduceIndexed", {rank, d.in(0)}, to));
   return out;
 }
 
-// The first k of each whole block, with what is behind the blocks: the others are not among the
-// first k of all. The order of equal elements stays.
-absl::StatusOr<RankedElements> FirstOfBlocks(Decomposition& d, const RankedElements& from,
-                                             int64_t block, const TopKRequest& top) {
-  Dims dims = d.type(from.values).shape.ToDims();
-  const auto at = static_cast<size_t>(top.axis);
-  const int64_t extent = dims[at];
-  const int64_t blocks = extent / block;
-  auto reshaped = [&](Decomposition::Value v, const Dims& shape) {
-    return d.Apply("Reshape", {v}, {{"shape", shape}, {"allowzero", int64_t{1}}});
-  };
-  Dims cut = dims;
-  cut[at] = block;
-  cut.insert(cut.begin() + top.axis, blocks);
-  auto in_blocks = [&](Decomposition::Value v) -> absl::StatusOr<Decomposition::Value> {
-    ASSIGN_OR_RETURN(v, SliceAlong(d, v, top.axis, 0, blocks * block));
-    return reshaped(v, cut);
-  };
-  dims[at] = blocks * top.k;
-  auto with_rest = [&](Decomposition::Value first,
-                       Decomposition::Value all) -> absl::StatusOr<Decomposition::Value> {
-    ASSIGN_OR_RETURN(first, reshaped(first, dims));
-    if (blocks * block == extent) return first;
-    ASSIGN_OR_RETURN(auto rest, SliceAlong(d, all, top.axis, blocks * block, extent));
-    return d.Apply("Concat", {first, rest}, {{"axis", int64_t{top.axis}}});
-  };
-  RankedElements whole;
-  ASSIGN_OR_RETURN(whole.values, in_blocks(from.values));
-  ASSIGN_OR_RETURN(whole.indices, in_blocks(from.indices));
-  ASSIGN_OR_RETURN(RankedElements first, FirstByRank(d, whole, top.axis + 1, top));
+// The order of the row, by a kernel of its own: about n log k steps.
+absl::StatusOr<RankedElements> FirstByOrder(Decomposition& d, const TopKRequest& top) {
+  ASSIGN_OR_RETURN(const DType wide, WideType(d.call(), 0));
+  ASSIGN_OR_RETURN(Decomposition::Value x, CastTo(d, d.in(0), wide));
+  AttrMap order = top.order;
+  order.Set("count", top.k);
   RankedElements out;
-  ASSIGN_OR_RETURN(out.values, with_rest(first.values, from.values));
-  ASSIGN_OR_RETURN(out.indices, with_rest(first.indices, from.indices));
+  ASSIGN_OR_RETURN(out.indices, d.Apply(RowOrder::kName, {x}, std::move(order)));
+  ASSIGN_OR_RETURN(out.values, d.Apply("GatherElements", {d.in(0), out.indices},
+                                       {{"axis", int64_t{top.axis}}}));
   return out;
-}
-
-// The coordinates of input 0 along the axis, as a tensor of its shape.
-absl::StatusOr<Decomposition::Value> AllIndices(Decomposition& d, const TopKRequest& top) {
-  ASSIGN_OR_RETURN(auto range, CountTo(d, top.extent));
-  const Dims dims = d.call().shape(0).ToDims();
-  Dims behind;
-  for (size_t i = static_cast<size_t>(top.axis) + 1; i < dims.size(); ++i) {
-    behind.push_back(static_cast<int64_t>(behind.size()) + 1);
-  }
-  if (!behind.empty()) {
-    ASSIGN_OR_RETURN(range, d.Apply("Unsqueeze", {range}, {{"axes", behind}}));
-  }
-  return d.Apply("Expand", {range}, {{"shape", dims}});
 }
 
 absl::StatusOr<RankedElements> FirstElements(Decomposition& d, const TopKRequest& top) {
-  RankedElements from = {.values = d.in(0), .indices = -1};
   if (top.k == 0) {
-    ASSIGN_OR_RETURN(from.values, SliceAlong(d, from.values, top.axis, 0, 0));
-    ASSIGN_OR_RETURN(from.indices, CastTo(d, from.values, DType::kI64));
-    return from;
+    RankedElements none;
+    ASSIGN_OR_RETURN(none.values, SliceAlong(d, d.in(0), top.axis, 0, 0));
+    ASSIGN_OR_RETURN(none.indices, CastTo(d, none.values, DType::kI64));
+    return none;
   }
-  if (top.k <= kMaxTopSteps && top.k * kElementsPerTopStep <= top.extent) {
-    return FirstInSteps(d, top);
-  }
-  const int64_t block = kElementsPerRank * top.k;
-  for (int64_t left = top.extent; left >= kFewestRankBlocks * block;) {
-    if (from.indices < 0) {
-      ASSIGN_OR_RETURN(from.indices, AllIndices(d, top));
-    }
-    ASSIGN_OR_RETURN(from, FirstOfBlocks(d, from, block, top));
-    left = d.type(from.values).shape.dim(top.axis).value();
-  }
-  return FirstByRank(d, from, top.axis, top);
+  const bool short_row = top.k <= kMostSteps && top.k * kElementsPerStep <= top.extent &&
+                         top.extent <= kMostStepElements;
+  if (top.k == 1 || short_row) return FirstInSteps(d, top);
+  if (top.extent <= kMostRankedElements) return FirstByRank(d, top);
+  return FirstByOrder(d, top);
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "core/op/forms.h"
+#include "core/op/opaque.h"
 #include "core/op/selection.h"
 
 namespace fusion {
@@ -6,8 +7,6 @@ namespace fusion {
 namespace {
 
 using Value = Decomposition::Value;
-
-constexpr int64_t kMostThings = 16384;
 
 // The things that are compared: elements of a list, or the parts along an axis, each a row of a
 // matrix.
@@ -26,9 +25,11 @@ absl::StatusOr<Things> ThingsOf(Decomposition& d) {
   const OpCall& call = d.call();
   ASSIGN_OR_RETURN(Dims dims, StaticDims(call, 0));
   Things out{.data = d.in(0)};
-  if (call.dtype(0) == DType::kBool) {
-    ASSIGN_OR_RETURN(out.data, CastTo(d, out.data, DType::kI32));
+  DType wide = DType::kI32;
+  if (call.dtype(0) != DType::kBool) {
+    ASSIGN_OR_RETURN(wide, WideType(call, 0));
   }
+  ASSIGN_OR_RETURN(out.data, CastTo(d, out.data, wide));
   if (!call.attrs().Has("axis")) {
     ASSIGN_OR_RETURN(out.data, Flattened(d, out.data));
     out.n = d.type(out.data).shape.dim(0).value();
@@ -62,100 +63,113 @@ absl::StatusOr<Value> SameElement(Decomposition& d, Value a, Value b) {
   return d.Apply("Or", {equal, both});
 }
 
-// bool: a comes before b in ascending order, NaN last.
-absl::StatusOr<Value> ElementBefore(Decomposition& d, Value a, Value b) {
-  ASSIGN_OR_RETURN(Value less, d.Apply("Less", {a, b}));
-  if (!IsFloat(d.type(a).dtype)) return less;
-  ASSIGN_OR_RETURN(Value a_nan, d.Apply("IsNaN", {a}));
-  ASSIGN_OR_RETURN(Value b_nan, d.Apply("IsNaN", {b}));
-  ASSIGN_OR_RETURN(Value number, d.Apply("Not", {a_nan}));
-  ASSIGN_OR_RETURN(Value last, d.Apply("And", {number, b_nan}));
-  return d.Apply("Or", {less, last});
+absl::StatusOr<Value> AtPlaces(Decomposition& d, Value list, Value places) {
+  return d.Apply("Gather", {list, places}, {{"axis", int64_t{0}}});
 }
 
-// Tables of n by n bools: thing i (down) beside thing j (across).
-struct Comparisons {
-  Value same = 0;
-  Value before = 0;  // j comes before i
+// A running maximum or minimum of a list, from the front or from the end.
+absl::StatusOr<Value> Running(Decomposition& d, Value list, const std::string& monoid,
+                              bool reverse) {
+  return d.Apply(RunningFold::kName, {list},
+                 {{"axis", int64_t{0}}, {"monoid", monoid}, {"reverse", int64_t{reverse}}});
+}
+
+// How things stand once they are in order: those that are the same are neighbours, the one that
+// comes first in the input in front.
+struct InOrder {
+  Value order = 0;   // i64[n]: where the k-th is in the input
+  Value place = 0;   // i64[n]: where a thing of the input stands
+  Value starts = 0;  // bool[n]: the k-th is the first of its kind
+  Value start = 0;   // i64[n]: where that is
+  Value size = 0;    // i64[n]: how many of its kind there are
 };
 
-// Rows are ordered by the first element that differs.
-absl::StatusOr<Comparisons> CompareRows(Decomposition& d, const Things& things, Value i, Value j) {
-  const AttrMap over = {{"axes", Dims{2}}, {"keepdims", int64_t{0}}};
-  Comparisons out;
-  ASSIGN_OR_RETURN(Value same, SameElement(d, i, j));
-  ASSIGN_OR_RETURN(Value number, CastTo(d, same, DType::kI32));
-  ASSIGN_OR_RETURN(Value all, d.Apply("ReduceMin", {number}, over));
-  ASSIGN_OR_RETURN(out.same, CastTo(d, all, DType::kBool));
-  ASSIGN_OR_RETURN(Value column, CountTo(d, things.m));
-  HostTensor none(DType::kI64, {});
-  none.SetInt(0, things.m);
-  ASSIGN_OR_RETURN(Value differs, d.Apply("Where", {same, d.Constant(std::move(none)), column}));
-  ASSIGN_OR_RETURN(Value first,
-                   d.Apply("ReduceMin", {differs}, {{"axes", Dims{2}}, {"keepdims", int64_t{1}}}));
-  ASSIGN_OR_RETURN(Value decides, d.Apply("Equal", {column, first}));
-  ASSIGN_OR_RETURN(Value before, ElementBefore(d, j, i));
-  ASSIGN_OR_RETURN(before, d.Apply("And", {before, decides}));
-  ASSIGN_OR_RETURN(before, CastTo(d, before, DType::kI32));
-  ASSIGN_OR_RETURN(before, d.Apply("ReduceMax", {before}, over));
-  ASSIGN_OR_RETURN(out.before, CastTo(d, before, DType::kBool));
+absl::StatusOr<InOrder> PutInOrder(Decomposition& d, const Things& things) {
+  auto order_of = [&](Value x, bool rows) {
+    return d.Apply(RowOrder::kName, {x},
+                   {{"axis", int64_t{0}},
+                    {"count", things.n},
+                    {"largest", int64_t{0}},
+                    {"things", int64_t{rows}}});
+  };
+  InOrder out;
+  ASSIGN_OR_RETURN(out.order, order_of(things.data, things.rows));
+  ASSIGN_OR_RETURN(out.place, order_of(out.order, false));
+  ASSIGN_OR_RETURN(Value sorted, AtPlaces(d, things.data, out.order));
+  ASSIGN_OR_RETURN(Value before, SliceAlong(d, sorted, 0, 0, things.n - 1));
+  ASSIGN_OR_RETURN(Value behind, SliceAlong(d, sorted, 0, 1, things.n));
+  ASSIGN_OR_RETURN(Value same, SameElement(d, before, behind));
+  if (things.rows) {
+    ASSIGN_OR_RETURN(same, CastTo(d, same, DType::kI32));
+    ASSIGN_OR_RETURN(same,
+                     d.Apply("ReduceMin", {same}, {{"axes", Dims{1}}, {"keepdims", int64_t{0}}}));
+    ASSIGN_OR_RETURN(same, CastTo(d, same, DType::kBool));
+  }
+  ASSIGN_OR_RETURN(Value differs, d.Apply("Not", {same}));
+  HostTensor first(DType::kBool, {1});
+  first.SetInt(0, 1);
+  ASSIGN_OR_RETURN(out.starts, d.Apply("Concat", {d.Constant(std::move(first)), differs},
+                                       {{"axis", int64_t{0}}}));
+  ASSIGN_OR_RETURN(Value at, CountTo(d, things.n));
+  ASSIGN_OR_RETURN(out.start, d.Apply("Where", {out.starts, at, d.Scalar(DType::kI64, 0)}));
+  ASSIGN_OR_RETURN(out.start, Running(d, out.start, "max", /*reverse=*/false));
+  // Where the next kind begins: the least start behind.
+  HostTensor end(DType::kI64, {1});
+  end.SetInt(0, things.n);
+  const Value n = d.Constant(std::move(end));
+  ASSIGN_OR_RETURN(Value next, d.Apply("Where", {out.starts, at, n}));
+  ASSIGN_OR_RETURN(next, SliceAlong(d, next, 0, 1, things.n));
+  ASSIGN_OR_RETURN(next, d.Apply("Concat", {next, n}, {{"axis", int64_t{0}}}));
+  ASSIGN_OR_RETURN(next, Running(d, next, "min", /*reverse=*/true));
+  ASSIGN_OR_RETURN(out.size, d.Apply("Sub", {next, out.start}));
   return out;
 }
 
-absl::StatusOr<Comparisons> Compare(Decomposition& d, const Things& things) {
-  ASSIGN_OR_RETURN(Value i, d.Apply("Unsqueeze", {things.data}, {{"axes", Dims{1}}}));
-  ASSIGN_OR_RETURN(Value j, d.Apply("Unsqueeze", {things.data}, {{"axes", Dims{0}}}));
-  if (things.rows) return CompareRows(d, things, i, j);
-  Comparisons out;
-  ASSIGN_OR_RETURN(out.same, SameElement(d, i, j));
-  ASSIGN_OR_RETURN(out.before, ElementBefore(d, j, i));
-  return out;
-}
-
-// For each i how many j there are with table[i, j].
-absl::StatusOr<Value> CountAcross(Decomposition& d, Value table, int64_t axis) {
-  ASSIGN_OR_RETURN(Value ones, CastTo(d, table, DType::kI64));
-  return d.Apply("ReduceSum", {ones}, {{"axes", Dims{axis}}, {"keepdims", int64_t{0}}});
+// Numbers of the things for which `chosen`, bool[n], is true, counted from 0 on.
+absl::StatusOr<Value> NumberedFrom0(Decomposition& d, Value chosen) {
+  ASSIGN_OR_RETURN(Value ones, CastTo(d, chosen, DType::kI64));
+  ASSIGN_OR_RETURN(Value upto, d.Apply("CumSum", {ones}, {{"axis", Dims{0}}}));
+  return d.Apply("Sub", {upto, d.Scalar(DType::kI64, 1)});
 }
 
 struct Distinct {
-  Value first = 0;   // for each thing the first that is the same
-  Value chosen = 0;  // bool: it is that itself
-  Value rank = 0;    // of those: where they stand among the distinct ones
+  Value first = 0;    // where each is first in the input
+  Value inverse = 0;  // which of them each thing of the input is
+  Value counts = 0;
+  Value count = 0;
 };
 
 absl::StatusOr<Distinct> FindDistinct(Decomposition& d, const Things& things) {
+  ASSIGN_OR_RETURN(InOrder in, PutInOrder(d, things));
   Distinct out;
-  ASSIGN_OR_RETURN(Comparisons tables, Compare(d, things));
-  ASSIGN_OR_RETURN(Value place, CountTo(d, things.n));
-  HostTensor nowhere(DType::kI64, {});
-  nowhere.SetInt(0, things.n);
-  ASSIGN_OR_RETURN(Value same_at,
-                   d.Apply("Where", {tables.same, place, d.Constant(std::move(nowhere))}));
-  ASSIGN_OR_RETURN(out.first,
-                   d.Apply("ReduceMin", {same_at}, {{"axes", Dims{1}}, {"keepdims", int64_t{0}}}));
-  ASSIGN_OR_RETURN(out.chosen, d.Apply("Equal", {out.first, place}));
   if (d.call().attrs().Int("sorted", 1) != 0) {
-    ASSIGN_OR_RETURN(Value counts, d.Apply("And", {tables.before, out.chosen}));
-    ASSIGN_OR_RETURN(out.rank, CountAcross(d, counts, 1));
+    ASSIGN_OR_RETURN(Selection found, ChosenElements(d, in.starts));
+    ASSIGN_OR_RETURN(Value number, NumberedFrom0(d, in.starts));
+    ASSIGN_OR_RETURN(out.first, AtPlaces(d, in.order, found.places));
+    ASSIGN_OR_RETURN(out.inverse, AtPlaces(d, number, in.place));
+    ASSIGN_OR_RETURN(out.counts, AtPlaces(d, in.size, found.places));
+    out.count = found.count;
     return out;
   }
-  ASSIGN_OR_RETURN(Value ones, CastTo(d, out.chosen, DType::kI64));
-  ASSIGN_OR_RETURN(out.rank,
-                   d.Apply("CumSum", {ones}, {{"axis", Dims{0}}, {"exclusive", int64_t{1}}}));
+  // As they come: by where each is first.
+  ASSIGN_OR_RETURN(Value chosen, AtPlaces(d, in.starts, in.place));
+  ASSIGN_OR_RETURN(Selection found, ChosenElements(d, chosen));
+  ASSIGN_OR_RETURN(Value number, NumberedFrom0(d, chosen));
+  ASSIGN_OR_RETURN(Value first, AtPlaces(d, in.order, in.start));
+  ASSIGN_OR_RETURN(first, AtPlaces(d, first, in.place));
+  ASSIGN_OR_RETURN(Value sizes, AtPlaces(d, in.size, in.place));
+  out.first = found.places;
+  ASSIGN_OR_RETURN(out.inverse, AtPlaces(d, number, first));
+  ASSIGN_OR_RETURN(out.counts, AtPlaces(d, sizes, found.places));
+  out.count = found.count;
   return out;
 }
 
 absl::StatusOr<Value> DecomposeUnique(Decomposition& d) {
   ASSIGN_OR_RETURN(Things things, ThingsOf(d));
-  if (things.n > kMostThings) {
-    return Unimplemented("input 0 is ", d.call().in(0).ToString(), ": ", things.n,
-                         " parts, each compared with all; at most ", kMostThings, " are supported");
-  }
-  const bool rows = things.rows;
-  const int64_t axis = rows ? AxisOf(d.call()).value() : 0;
+  const int64_t axis = things.rows ? AxisOf(d.call()).value() : 0;
   Value data = d.in(0);
-  if (!rows) {
+  if (!things.rows) {
     ASSIGN_OR_RETURN(data, Flattened(d, data));
   }
   if (things.n == 0) {
@@ -165,17 +179,11 @@ absl::StatusOr<Value> DecomposeUnique(Decomposition& d) {
     return d.Apply("Identity", {data});
   }
   ASSIGN_OR_RETURN(Distinct distinct, FindDistinct(d, things));
-  ASSIGN_OR_RETURN(Selection found, ChosenByRank(d, distinct.chosen, distinct.rank));
-  ASSIGN_OR_RETURN(Value inverse, d.Apply("Gather", {distinct.rank, distinct.first}));
-  ASSIGN_OR_RETURN(Value k, CountTo(d, things.n));
-  ASSIGN_OR_RETURN(Value down, d.Apply("Unsqueeze", {inverse}, {{"axes", Dims{1}}}));
-  ASSIGN_OR_RETURN(Value is_k, d.Apply("Equal", {down, k}));
-  ASSIGN_OR_RETURN(Value counts, CountAcross(d, is_k, 0));
-  d.SetOutput(1, found.places);
-  d.SetOutput(2, inverse);
-  d.SetOutput(3, counts);
-  d.SetOutput(4, found.count);
-  return d.Apply("Gather", {data, found.places}, {{"axis", axis}});
+  d.SetOutput(1, distinct.first);
+  d.SetOutput(2, distinct.inverse);
+  d.SetOutput(3, distinct.counts);
+  d.SetOutput(4, distinct.count);
+  return d.Apply("Gather", {data, distinct.first}, {{"axis", axis}});
 }
 
 }  // namespace
@@ -183,7 +191,6 @@ absl::StatusOr<Value> DecomposeUnique(Decomposition& d) {
 /// The distinct parts of x along `axis` (absent: of its elements), in ascending order or, with
 /// `sorted` 0, as they come; where each is first, which of them each part of x is, and how often
 /// each is there. NaN is one value, behind all others. A run decides how many there are.
-/// n * n comparisons.
 OpDef DefineUnique() {
   return {
       .name = "Unique",
