@@ -63,7 +63,11 @@ class ExportCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Call
       if (!parts_.store.HasPlan(key)) return NotFound("no plan ", key.ToHex(), " is stored");
     }
     if (keys.empty()) keys = AllPlans(parts_.store);
-    writer_.emplace(parts_.store, std::move(keys));
+    ArchiveWriter::Sign sign;
+    if (parts_.signer.signs()) {
+      sign = [this](std::string_view text) { return parts_.signer.Sign(text); };
+    }
+    writer_.emplace(parts_.store, std::move(keys), std::move(sign));
     return absl::OkStatus();
   }
 
@@ -97,7 +101,12 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
  public:
   ImportCall(const ServiceParts& parts, const grpc::CallbackServerContext& context,
              grpc::ByteBuffer* response)
-      : Call(parts, context, RpcMethod::kImportStore), response_(response), import_(parts.store) {}
+      : Call(parts, context, RpcMethod::kImportStore),
+        response_(response),
+        import_(parts.store, {.keys = parts.import_keys,
+                              .remake = [this](const ClaimedPlan& claimed) {
+                                return parts_.pipeline.Remake(claimed, cancel_);
+                              }}) {}
 
   void Start() {
     Begin(
@@ -141,6 +150,7 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
     absl::Status wanted = cancel_.Check();
     if (!wanted.ok()) return Finish(Account(wanted));
     absl::StatusOr<ImportOutcome> outcome = import_.Finish();
+    parts_.pipeline.Forget({}, /*all=*/false);  // plans that were made of what was there before
     record_.keys = import_.outcome().plans + import_.outcome().known;
     if (!outcome.ok()) return Finish(Account(outcome.status()));
     *response_ = BufferOf(EncodeImport(*outcome));

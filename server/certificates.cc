@@ -5,6 +5,7 @@
 #include "core/base/file.h"
 #include "core/base/pem.h"
 #include "core/base/text.h"
+#include "core/base/trusted_path.h"
 #include "core/base/utc_time.h"
 
 namespace fusion {
@@ -46,6 +47,12 @@ std::chrono::system_clock::time_point EndOf(X509* certificate) {
   std::tm parts{};
   ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &parts);
   return std::chrono::system_clock::from_time_t(timegm(&parts));
+}
+
+absl::Status CheckTrusted(const CertificateFiles& files) {
+  RETURN_IF_ERROR(CheckTrustedPath(files.certificate));
+  RETURN_IF_ERROR(CheckTrustedPath(files.key));
+  return files.client_ca.empty() ? absl::OkStatus() : CheckTrustedPath(files.client_ca);
 }
 
 }  // namespace
@@ -97,7 +104,9 @@ std::shared_ptr<const CertificateSet> Certificates::now() const {
 void Certificates::Reload(bool always) {
   const bool changed = watched_.Changed();
   if (!changed && !again_ && !always) return;
-  absl::StatusOr<CertificateSet> read = ReadCertificates(files_, std::chrono::system_clock::now());
+  const absl::Status trusted = files_.trusted_only ? CheckTrusted(files_) : absl::OkStatus();
+  absl::StatusOr<CertificateSet> read =
+      trusted.ok() ? ReadCertificates(files_, std::chrono::system_clock::now()) : trusted;
   if (!read.ok()) {
     // A certificate and its key are two files: between their writes they do not fit.
     if (changed || always) {

@@ -15,6 +15,7 @@ struct CertificateFiles {
   std::string certificate;  // with its chain
   std::string key;
   std::string client_ca;  // of client certificates; empty: clients show none
+  bool trusted_only = true;  // changed files that others can write are not read
 };
 
 /// What is in such files, checked: the key is that of the certificate.

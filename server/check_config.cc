@@ -21,6 +21,7 @@
 #include "server/options_of.h"
 #include "server/signer.h"
 #include "server/status_page.h"
+#include "server/trusted_files.h"
 
 namespace fusion {
 namespace {
@@ -29,8 +30,17 @@ class Checker {
  public:
   explicit Checker(const ServerConfig& config) : config_(config) {}
 
+  void Permissions() {
+    for (const absl::Status& untrusted : UntrustedFiles(config_)) Untrusted(untrusted);
+  }
+
   void Addresses() {
     const bool forced = config_.allow_plaintext;
+    if (!config_.socket_access.group.empty()) {
+      Found(Annotated(CheckSocketGroup(config_.socket_access.group), "--socket-group"),
+            StrCat("--socket-group ", config_.socket_access.group,
+                   ": its members may plan and report"));
+    }
     for (const std::string& address : config_.listen) {
       const bool tls = !config_.tls_cert.empty() && !address.starts_with("unix:");
       absl::Status works = tls || forced ? absl::OkStatus() : CheckPlaintext(address);
@@ -64,13 +74,17 @@ class Checker {
                       callers->ids.size() + callers->prefixes.size(), " identities");
       });
     }
-    if (config_.signing_keys.empty()) return;
-    absl::StatusOr<std::vector<SigningKey>> keys = ReadSigningKeys(config_.signing_keys);
-    Found(keys.status(), [&] {
-      return StrCat("--signing-key: ", StrJoin(*keys, ", ", [](const SigningKey& key) {
-                      return StrCat(key.id(), " (", SignatureAlgorithmName(key.algorithm()), ")");
-                    }));
-    });
+    auto keys = [this](std::string_view flag,
+                       const absl::StatusOr<std::vector<SigningKey>>& read) {
+      if (read.ok() && read->empty()) return;
+      Found(read.status(), [&] {
+        return StrCat(flag, ": ", StrJoin(*read, ", ", [](const SigningKey& key) {
+                        return StrCat(key.id(), " (", SignatureAlgorithmName(key.algorithm()), ")");
+                      }));
+      });
+    };
+    keys("--signing-key", ReadSigningKeys(config_.signing_keys));
+    keys("--import-key", ReadImportKeys(config_.import_keys));
   }
 
   void Files() {
@@ -86,6 +100,8 @@ class Checker {
       Found(Annotated(kernels.status(), "--kernels"), [&] {
         return StrCat("--kernels ", config_.kernels, ": ", kernels->size(), " kernels");
       });
+      if (!kernels.ok()) return;
+      for (const absl::Status& untrusted : UntrustedSources(*kernels)) Untrusted(untrusted);
     }
   }
 
@@ -117,7 +133,13 @@ class Checker {
     }
     absl::StatusOr<Scratch> scratch = Scratch::Create(config_.scratch_dir, "fusiond-");
     Found(Annotated(scratch.status(), "--scratch"), StrCat("--scratch ", config_.scratch_dir));
-    if (!scratch.ok()) return;
+    if (scratch.ok()) {
+      const absl::Status untrusted = CheckTrustedWork("--scratch", scratch->path());
+      if (!untrusted.ok()) Untrusted(untrusted);
+    } else {
+      scratch = Scratch::Create("/tmp", "fusiond-");  // for the rest
+      if (!scratch.ok()) return;
+    }
     std::unique_ptr<CommandRunner> runner = MakeProcessRunner(programs.exec);
     const ToolchainOptions options = ToolchainOptionsOf(config_, scratch->path());
     absl::StatusOr<Toolchain> toolchain = Toolchain::Open(options, *runner);
@@ -126,13 +148,12 @@ class Checker {
     if (absl::IsFailedPrecondition(why)) {
       Found(absl::OkStatus(),
             StrCat("no compiler: ", Message(why), "; plans are made, kernels are not"));
-      toolchain = Toolchain::Without(options, why, /*record=*/"");
     } else {
       Found(Annotated(why, "--compiler"), [&] {
         return StrCat("compiler ", toolchain->version(), ", for ", SupportedIsas(*toolchain));
       });
-      if (!toolchain.ok()) return;
     }
+    if (!toolchain.ok()) toolchain = Toolchain::Without(options, why, /*record=*/"");
     absl::StatusOr<SandboxProbe> sandbox =
         ProbeSandbox(WorkerOptionsOf(config_, programs, scratch->path(), *toolchain), *runner);
     Found(Annotated(sandbox.status(), "--sandbox"),
@@ -150,6 +171,13 @@ class Checker {
     absl::StatusOr<ListeningSockets> sockets = ListenOn(address);
     if (sockets.ok()) held_.push_back(*std::move(sockets));
     return Annotated(sockets.status(), flag);
+  }
+
+  // Bad, unless the operator insists.
+  void Untrusted(const absl::Status& why) {
+    const bool insists = config_.insecure_permissions;
+    Found(insists ? absl::OkStatus() : why,
+          StrCat(Message(why), insists ? " (which is given)" : ""));
   }
 
   static absl::Status Annotated(const absl::Status& status, std::string_view flag) {
@@ -189,6 +217,7 @@ class Checker {
 
 std::vector<ConfigFinding> CheckConfig(const ServerConfig& config, const Programs& programs) {
   Checker checker(config);
+  checker.Permissions();
   checker.Addresses();
   checker.Access();
   checker.Files();

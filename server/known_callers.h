@@ -14,9 +14,6 @@
 
 namespace fusion {
 
-/// What callers may do of whom the operator says no more.
-inline constexpr RoleSet kUsualRoles = RoleSet::None().With(Role::kPlan).With(Role::kReport);
-
 /// "plan", "report", "admin".
 std::string_view RoleName(Role role);
 

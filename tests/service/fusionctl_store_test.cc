@@ -23,7 +23,7 @@ class FusionctlStoreTest : public FusionctlTest {
 
   ProgramResult Store(std::vector<std::string> words) {
     words.insert(words.begin(), {FUSIONCTL, "store"});
-    words.insert(words.end(), {"--server", own_->address()});
+    words.insert(words.end(), {"--server", own_->local_address()});
     return RunProgram(words);
   }
   Json StoreJson(std::vector<std::string> words, int code = 0) {
@@ -38,7 +38,7 @@ class FusionctlStoreTest : public FusionctlTest {
     params.rows = rows;
     params.depth = 1;
     ProgramResult result = RunProgram(
-        {FUSIONCTL, "plan", Write("mlp", params), "--json", "--server", own_->address()});
+        {FUSIONCTL, "plan", Write("mlp", params), "--json", "--server", own_->local_address()});
     EXPECT_EQ(result.code, 0) << result.err;
     return Json::parse(result.out)["plan_key"];
   }
@@ -98,7 +98,7 @@ TEST_F(FusionctlStoreTest, PinsAreNamedByTheBeginningOfAKey) {
   EXPECT_EQ(StoreJson({"pin", key.substr(0, 12)})["changed"], 1);
   EXPECT_EQ(StoreJson({"pin", key})["changed"], 0);
   EXPECT_EQ(StoreJson({"stats"})["tiers"][1]["pinned_plans"], 1);
-  ProgramResult list = RunProgram({FUSIONCTL, "list", "--json", "--server", own_->address()});
+  ProgramResult list = RunProgram({FUSIONCTL, "list", "--json", "--server", own_->local_address()});
   EXPECT_EQ(Json::parse(list.out)["plans"][0]["pinned"], true);
   EXPECT_EQ(own_->Stop().exit_code, 0);
   // The directory itself, by a fusiond of its own.
@@ -138,7 +138,7 @@ TEST_F(FusionctlStoreTest, AFusiondOfItsOwnPutsNothingOutUnlessItIsTold) {
 TEST_F(FusionctlStoreTest, PinSaysWhichKernelsAreNotThere) {
   const std::string key = PlanOf(3);
   EXPECT_EQ(StoreJson({"pin", key})["missing_kernels"], 0);
-  const std::unique_ptr<Client> client = Client::Connect(own_->address()).value();
+  const std::unique_ptr<Client> client = Client::Connect(own_->local_address()).value();
   const std::vector<PlanSummary> plans = client->ListPlans(1).value();
   const StoredPlanTexts stored = client->GetStoredPlan(plans[0].plan_key).value();
   ASSERT_FALSE(stored.plan.kernels.empty());
@@ -243,10 +243,10 @@ TEST_F(FusionctlStoreTest, WrongUseIsSaidInOneLine) {
 }
 
 TEST_F(FusionctlStoreTest, AServerWithoutADiskSaysSo) {
-  ProgramResult result = RunProgram({FUSIONCTL, "store", "verify", "--server", daemon_->address()});
+  ProgramResult result = RunProgram({FUSIONCTL, "store", "verify", "--server", daemon_->local_address()});
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("keeps nothing on disk"));
-  auto client = Client::Connect(daemon_->address()).value();
+  auto client = Client::Connect(daemon_->local_address()).value();
   AdminClient admin(*client);
   absl::StatusOr<v1::GetStoreStatsResponse> stats = admin.GetStoreStats();
   ASSERT_TRUE(stats.ok()) << stats.status();
