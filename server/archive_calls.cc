@@ -2,6 +2,7 @@
 
 #include "core/cache/store_archive.h"
 #include "core/wire/report.h"
+#include "core/wire/scalars.h"
 #include "server/admin_codec.h"
 #include "server/call.h"
 
@@ -132,7 +133,7 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
   // At most one of a read and a task is under way.
   void Take() {
     absl::Status taken = Add();
-    if (!taken.ok()) return Finish(Account(taken));
+    if (!taken.ok()) return Conclude(taken);
     StartRead(&chunk_);
   }
 
@@ -150,13 +151,23 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
     absl::Status wanted = cancel_.Check();
     if (!wanted.ok()) return Finish(Account(wanted));
     absl::StatusOr<ImportOutcome> outcome = import_.Finish();
-    parts_.pipeline.Forget({}, /*all=*/false);  // plans that were made of what was there before
-    record_.keys = import_.outcome().plans + import_.outcome().known;
-    if (!outcome.ok()) return Finish(Account(outcome.status()));
+    if (!outcome.ok()) return Conclude(outcome.status());
     *response_ = BufferOf(EncodeImport(*outcome));
     record_.messages_sent = 1;
     record_.bytes_out = static_cast<int64_t>(response_->Length());
-    Finish(Account(absl::OkStatus()));
+    Conclude(absl::OkStatus());
+  }
+
+  // What was taken stays, however it ends.
+  void Conclude(const absl::Status& status) {
+    const ImportOutcome& outcome = import_.outcome();
+    record_.keys = outcome.plans + outcome.known;
+    for (const StoreDamage& refused : outcome.refused) {
+      parts_.logger.Warning("plan_not_imported",
+                            {{"plan", refused.name}, {"reason", TextToWire(refused.reason)}});
+    }
+    parts_.pipeline.Forget({}, /*all=*/false);  // plans that were made of what was there before
+    Finish(Account(status));
   }
 
   grpc::ByteBuffer* const response_;

@@ -59,9 +59,9 @@ bool IsUsual(const RpcRecord& record) {
 }  // namespace
 
 absl::Status FlatBytes::Read(const grpc::ByteBuffer& buffer) {
-  // gRPC's is a peer's call that ended without a message.
+  // Only the peer can be why: he sent none, or a part of one.
   if (!buffer.Valid() || !buffer.Dump(&slices_).ok()) {
-    return InvalidArgument("the call has no request message");
+    return InvalidArgument("the call ended without a whole request");
   }
   return absl::OkStatus();
 }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/logging.h"
 #include "core/base/mutex.h"
@@ -31,6 +32,9 @@ struct CertificateSet {
 /// for a certificate whose time is over.
 absl::StatusOr<CertificateSet> ReadCertificates(const CertificateFiles& files,
                                                 std::chrono::system_clock::time_point now);
+
+/// Those of the files that cannot be read, each as ReadCertificates says it.
+std::vector<absl::Status> UnreadableCertificates(const CertificateFiles& files);
 
 /// The certificates that new connections get. Files that change are read again; what is bad is
 /// logged, and the old ones stay. Thread-safe.

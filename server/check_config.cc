@@ -8,6 +8,7 @@
 #include "core/base/file.h"
 #include "core/base/launcher.h"
 #include "core/base/scratch.h"
+#include "core/base/trusted_path.h"
 #include "core/base/utc_time.h"
 #include "core/cache/rocks_schema.h"
 #include "core/cache/store_lock.h"
@@ -36,10 +37,10 @@ class Checker {
 
   void Addresses() {
     const bool forced = config_.allow_plaintext;
-    if (!config_.socket_access.group.empty()) {
-      Found(Annotated(CheckSocketGroup(config_.socket_access.group), "--socket-group"),
-            StrCat("--socket-group ", config_.socket_access.group,
-                   ": its members may plan and report"));
+    const SocketAccess& access = config_.socket_access;
+    if (!access.group.empty()) {
+      Found(Annotated(CheckSocketGroup(access.group), "--socket-group"),
+            StrCat("--socket-group ", access.group, ": mode ", ModeText(access.mode)));
     }
     for (const std::string& address : config_.listen) {
       const bool tls = !config_.tls_cert.empty() && !address.starts_with("unix:");
@@ -58,33 +59,10 @@ class Checker {
   }
 
   void Access() {
-    if (!config_.tls_cert.empty()) {
-      absl::StatusOr<CertificateSet> set =
-          ReadCertificates(CertificateFilesOf(config_), std::chrono::system_clock::now());
-      Found(set.status(), [&] {
-        return StrCat("--tls-cert ", config_.tls_cert, ": ", set->subject, ", until ",
-                      UtcTimeText(set->expires),
-                      set->client_ca_pem.empty() ? "" : "; clients show certificates");
-      });
-    }
-    if (!config_.tokens.empty()) {
-      absl::StatusOr<KnownCallers> callers = ReadKnownCallers(config_.tokens);
-      Found(Annotated(callers.status(), "--tokens"), [&] {
-        return StrCat("--tokens ", config_.tokens, ": ", callers->tokens.size(), " tokens, ",
-                      callers->ids.size() + callers->prefixes.size(), " identities");
-      });
-    }
-    auto keys = [this](std::string_view flag,
-                       const absl::StatusOr<std::vector<SigningKey>>& read) {
-      if (read.ok() && read->empty()) return;
-      Found(read.status(), [&] {
-        return StrCat(flag, ": ", StrJoin(*read, ", ", [](const SigningKey& key) {
-                        return StrCat(key.id(), " (", SignatureAlgorithmName(key.algorithm()), ")");
-                      }));
-      });
-    };
-    keys("--signing-key", ReadSigningKeys(config_.signing_keys));
-    keys("--import-key", ReadImportKeys(config_.import_keys));
+    if (!config_.tls_cert.empty()) Certificates();
+    if (!config_.tokens.empty()) Tokens();
+    Keys("--signing-key", config_.signing_keys, ReadSigningKeys(config_.signing_keys));
+    Keys("--import-key", config_.import_keys, ReadImportKeys(config_.import_keys));
   }
 
   void Files() {
@@ -171,6 +149,46 @@ class Checker {
     absl::StatusOr<ListeningSockets> sockets = ListenOn(address);
     if (sockets.ok()) held_.push_back(*std::move(sockets));
     return Annotated(sockets.status(), flag);
+  }
+
+  void Certificates() {
+    const CertificateFiles files = CertificateFilesOf(config_);
+    const std::vector<absl::Status> unreadable = UnreadableCertificates(files);
+    for (const absl::Status& one : unreadable) Found(one, "");
+    if (!unreadable.empty()) return;
+    absl::StatusOr<CertificateSet> set = ReadCertificates(files, std::chrono::system_clock::now());
+    Found(set.status(), [&] {
+      return StrCat("--tls-cert ", config_.tls_cert, ": ", set->subject, ", until ",
+                    UtcTimeText(set->expires),
+                    set->client_ca_pem.empty() ? "" : "; clients show certificates");
+    });
+  }
+
+  void Tokens() {
+    const std::vector<absl::Status> problems = ProblemsOfKnownCallers(config_.tokens);
+    for (const absl::Status& one : problems) Found(Annotate(one, "--tokens"), "");
+    if (!problems.empty()) return;
+    absl::StatusOr<KnownCallers> callers = ReadKnownCallers(config_.tokens);
+    Found(Annotated(callers.status(), "--tokens"), [&] {
+      return StrCat("--tokens ", config_.tokens, ": ", callers->tokens.size(), " tokens, ",
+                    callers->ids.size() + callers->prefixes.size(), " identities");
+    });
+  }
+
+  void Keys(std::string_view flag, const std::vector<std::string>& paths,
+            const absl::StatusOr<std::vector<SigningKey>>& keys) {
+    bool bad = false;
+    for (const std::string& path : paths) {
+      const absl::Status one = SigningKey::Read(path).status();
+      if (!one.ok()) Found(Annotate(one, flag), "");
+      bad |= !one.ok();
+    }
+    if (bad || paths.empty()) return;
+    Found(keys.status(), [&] {
+      return StrCat(flag, ": ", StrJoin(*keys, ", ", [](const SigningKey& key) {
+                      return StrCat(key.id(), " (", SignatureAlgorithmName(key.algorithm()), ")");
+                    }));
+    });
   }
 
   // Bad, unless the operator insists.

@@ -311,12 +311,6 @@ std::vector<std::string> ContradictionsIn(const ServerConfig& config, const Word
          "--tls-client-ca: expected --tls-cert and --tls-key beside it");
   unless(!config.tenant_namespaces || !config.tokens.empty() || !config.tls_client_ca.empty(),
          "--tenant-namespaces: nobody says who he is; expected --tokens or --tls-client-ca");
-  const bool socket =
-      std::any_of(config.listen.begin(), config.listen.end(),
-                  [](const std::string& address) { return !UnixSocketPath(address).empty(); });
-  unless(socket || words.socket_mode.empty(), "--socket-mode: expected a unix:/PATH of --listen");
-  unless(socket || config.socket_access.group.empty(),
-         "--socket-group: expected a unix:/PATH of --listen");
   unless(config.socket_access.group.empty() || (config.socket_access.mode & 0060) == 0060,
          StrCat("--socket-mode: ", words.socket_mode,
                 " keeps the group of --socket-group out; expected 0660"));

@@ -50,5 +50,7 @@ absl::StatusOr<KnownCallers> ParseKnownCallers(std::string_view text, const std:
 
 /// The same of a file. Errors of reading it name it too.
 absl::StatusOr<KnownCallers> ReadKnownCallers(const std::string& path);
+/// Everything that is wrong with the file; ReadKnownCallers says the first of it.
+std::vector<absl::Status> ProblemsOfKnownCallers(const std::string& path);
 
 }  // namespace fusion

@@ -192,7 +192,9 @@ absl::StatusOr<gid_t> FindGroup(const std::string& name) {
 absl::Status SetAccess(const std::string& path, const SocketAccess& access) {
   if (!access.group.empty()) {
     ASSIGN_OR_RETURN(const gid_t group, FindGroup(access.group));
-    if (chown(path.c_str(), static_cast<uid_t>(-1), group) != 0) {
+    struct stat facts {};
+    const bool has_it = stat(path.c_str(), &facts) == 0 && facts.st_gid == group;
+    if (!has_it && chown(path.c_str(), static_cast<uid_t>(-1), group) != 0) {
       return FailedPrecondition("socket file ", Quote(path), ": giving it to group ",
                                 QuoteShort(access.group), ": ", ErrorText(errno));
     }

@@ -1,5 +1,7 @@
 #include "core/base/trusted_path.h"
 
+#include <grp.h>
+#include <pwd.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -7,6 +9,7 @@
 #include <deque>
 #include <filesystem>
 #include <system_error>
+#include <vector>
 
 #include "core/base/file.h"
 #include "core/base/text.h"
@@ -19,6 +22,25 @@ namespace fs = std::filesystem;
 // As the system's own limit.
 constexpr int kMostLinks = 40;
 
+// Whether a group is what many systems give each user: of his name, and nobody else is in it.
+bool IsPrivateGroup(uid_t owner, gid_t group) {
+  constexpr size_t kRoom = 64 << 10;  // a group of more members is none
+  std::vector<char> user_room(kRoom), group_room(kRoom);
+  passwd user_entry{};
+  ::group group_entry{};
+  passwd* user = nullptr;
+  ::group* found = nullptr;
+  getpwuid_r(owner, &user_entry, user_room.data(), user_room.size(), &user);
+  getgrgid_r(group, &group_entry, group_room.data(), group_room.size(), &found);
+  if (user == nullptr || found == nullptr || user->pw_gid != group) return false;
+  const std::string_view name = user->pw_name;
+  if (name != found->gr_name) return false;
+  for (char** member = found->gr_mem; *member != nullptr; ++member) {
+    if (name != *member) return false;
+  }
+  return true;
+}
+
 // `above`: it is a directory on the way to what is asked about.
 absl::Status CheckEntry(const std::string& path, const struct stat& facts, bool above) {
   if (facts.st_uid != 0 && facts.st_uid != geteuid()) {
@@ -28,7 +50,10 @@ absl::Status CheckEntry(const std::string& path, const struct stat& facts, bool 
   // A link has no rights of its own.
   if (S_ISLNK(facts.st_mode)) return absl::OkStatus();
   const mode_t others = facts.st_mode & (S_IWGRP | S_IWOTH);
-  if (others == 0 || (above && (facts.st_mode & S_ISVTX) != 0)) return absl::OkStatus();
+  if (others == 0) return absl::OkStatus();
+  const bool nobodys = (facts.st_mode & S_ISVTX) != 0 ||
+                       (others == S_IWGRP && IsPrivateGroup(facts.st_uid, facts.st_gid));
+  if (above && nobodys) return absl::OkStatus();
   return FailedPrecondition(
       Quote(path), " can be written by ", (others & S_IWOTH) != 0 ? "everybody" : "its group",
       " (mode ", ModeText(facts.st_mode), "); expected that only its owner can (chmod go-w)");
@@ -102,8 +127,8 @@ absl::Status CheckTrustedPlace(const std::string& path) { return Walk(path, /*pl
 absl::Status CheckTrustedTree(const std::string& path) {
   RETURN_IF_ERROR(CheckTrustedPath(path));
   std::error_code error;
-  fs::recursive_directory_iterator it(path, error);
-  // No directory, or one that cannot be read: whoever uses it says so.
+  fs::recursive_directory_iterator it(path, fs::directory_options::skip_permission_denied, error);
+  // No directory: whoever uses it says so.
   for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
     const absl::StatusOr<struct stat> facts = Look(it->path().string());
     if (absl::IsNotFound(facts.status())) continue;  // gone meanwhile

@@ -43,13 +43,14 @@ absl::StatusOr<RemadePlan> FusionPipeline::Remake(const ClaimedPlan& claimed,
   if (IsDetour(claimed.plan.plan)) {
     return Unverified("a kernel of it failed where it was made, and it was planned around that");
   }
-  absl::StatusOr<WorkPtr> work = resolver_.WorkOf(claimed.plan.full_key);
-  if (!work.ok()) return Unverified(Message(work.status()));
+  absl::StatusOr<WorkPtr> of_key = resolver_.WorkOf(claimed.plan.full_key);
+  if (!of_key.ok()) return Unverified(Message(of_key.status()));
+  const WorkPtr work = WithUnused(*of_key, registry_.Quarantined());
   // Requests that wait go before it.
   const WorkOwner owner{.tenant = claimed.tenant, .background = true};
   PlanOrigin origin = PlanOrigin::kMade;
   const PlannedOr planned =
-      planning_.Plan(*work, /*alone=*/{}, /*dumps=*/{}, cancel, &origin, nullptr, owner);
+      planning_.Plan(work, /*alone=*/{}, /*dumps=*/{}, cancel, &origin, nullptr, owner);
   RETURN_IF_ERROR(cancel.Check());
   if (!planned.ok()) {
     return Unverified("it cannot be planned here: ", Message(planned.status()));
@@ -65,9 +66,9 @@ absl::StatusOr<RemadePlan> FusionPipeline::Remake(const ClaimedPlan& claimed,
     RETURN_IF_ERROR(CheckStored(warnings));
     return out;
   }
-  const absl::Status compiles = CanCompile((*work)->device, toolchain_);
+  const absl::Status compiles = CanCompile(work->device, toolchain_);
   if (!compiles.ok()) return Unverified("nothing can be compiled for it: ", Message(compiles));
-  const BuiltOr built = builds_.Build(*work, *planned, cancel, nullptr, /*goes_on=*/false, owner);
+  const BuiltOr built = builds_.Build(work, *planned, cancel, nullptr, /*goes_on=*/false, owner);
   RETURN_IF_ERROR(cancel.Check());
   if (!built.ok()) {
     return Unverified("its kernels cannot be made here: ", Message(built.status()));

@@ -75,6 +75,7 @@ absl::StatusOr<WorkPtr> Resolver::WorkOf(std::string_view full_key) const {
     return FailedPrecondition("its key does not hold its whole graph: of constants of more than "
                               "1 KiB it has the digest");
   }
+  if (!graph->symbols().empty()) return FailedPrecondition("its dims are open");
   // Again: no name and no order but ours comes from a key.
   ASSIGN_OR_RETURN(const CanonicalGraph canonical, Canonicalise(*graph));
   PlanRequest request;

@@ -246,8 +246,10 @@ TEST_F(AuthTest, TheLogHasTenantIdentityAndTrace) {
   v1::GetCapabilitiesResponse response;
   ASSERT_TRUE(caller_->stub().GetCapabilities(&context, {}, &response).ok());
   EXPECT_TRUE(
-      daemon_->WaitForOutput("\"tenant\":\"shop\",\"identity\":\"ci\","
-                             "\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\""));
+      daemon_->WaitForOutput("\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\""));
+  EXPECT_THAT(daemon_->output(),
+              testing::ContainsRegex("\"tenant\":\"shop\",\"identity\":\"ci\",\"peer\":\"127[.]0[.]0[.]1:[0-9]+\","
+                                     "\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\""));
   grpc::ClientContext odd;
   odd.AddMetadata("authorization", "Bearer secret-1");
   odd.AddMetadata("x-fusion-priority", "urgent");

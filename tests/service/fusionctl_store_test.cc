@@ -4,7 +4,10 @@
 
 #include "client/admin_client.h"
 #include "core/base/file.h"
+#include "core/wire/kernel.h"
+#include "tests/service/fusion_caller.h"
 #include "tests/service/fusionctl_fixture.h"
+#include "tests/support/archive_frames.h"
 
 namespace fusion {
 namespace {
@@ -205,6 +208,56 @@ TEST_F(FusionctlStoreTest, AnArchiveGoesFromOneStoreToAnother) {
   EXPECT_THAT(import(dir_.path("no.fsa")).err, HasSubstr("no archive of a store"));
   EXPECT_EQ(StoreJson({"export", std::string(64, 'a'), "--out", file}, 3)["error"]["code"],
             "NOT_FOUND");
+}
+
+// A server that has other kernels under the same keys, say with another linker, and is trusted.
+TEST_F(FusionctlStoreTest, AnswersThatAreGivenAgainNameWhatIsThereNow) {
+  const SigningKey theirs = SigningKey::Parse("theirs", std::string(64, 'a')).value();
+  own_ = TestDaemon::Start(FUSIOND, {"--store", dir_.path("other"), "--import-key",
+                                     dir_.Write("theirs.key", std::string(64, 'a'))})
+             .value();
+  const FusionCaller caller(own_->address());
+  const v1::PlanFusionRequest request = RequestFor(LinearReluModel().proto());
+  // What a client does: it takes kernels only if they are what the answer said.
+  auto fetch = [&] {
+    const v1::PlanFusionResponse response = caller.Plan(request);
+    std::vector<std::string> keys, said, got;
+    for (const v1::KernelStatus& kernel : response.kernels()) {
+      keys.push_back(kernel.key());
+      said.push_back(kernel.content_sha256());
+    }
+    std::vector<StreamedKernel> kernels;
+    EXPECT_TRUE(caller.GetKernels(keys, &kernels).ok());
+    for (const StreamedKernel& kernel : kernels) got.push_back(kernel.content_sha256);
+    EXPECT_EQ(got, said);
+    return said;
+  };
+  const std::vector<std::string> before = fetch();
+  EXPECT_EQ(fetch(), before) << "given again";
+  const std::string file = dir_.path("plans.fsa");
+  StoreJson({"export", "--out", file});
+  std::vector<ArchivedFrame> frames;
+  for (ArchivedFrame& frame : FramesOf(ReadFile(file, 64 << 20).value())) {
+    if (frame.type == 'K') {
+      KernelArtifact kernel = DecodeArtifact(frame.payload).value();
+      kernel.binary += "built otherwise";
+      kernel.content = Sha256(kernel.binary);
+      frame.payload = EncodeArtifact(kernel);
+    }
+    if (frame.type == 'K' || frame.type == 'P') {
+      frames.push_back(FramesOf(SignatureFrame(theirs, frame.type, frame.payload))[0]);
+    }
+    frames.push_back(std::move(frame));
+  }
+  dir_.Write("plans.fsa", ArchiveOf(frames));
+  StoreJson({"invalidate", "--all"});
+  EXPECT_EQ(StoreJson({"import", "--from", file})["plans"], 1);
+  const std::vector<std::string> after = fetch();
+  EXPECT_NE(after, before);
+  EXPECT_EQ(fetch(), after);
+  // And back again, without a word to anybody.
+  StoreJson({"invalidate", "--all"});
+  EXPECT_EQ(fetch(), before) << "made again";
 }
 
 TEST_F(FusionctlStoreTest, EveryCallLeavesOneLineInTheLog) {

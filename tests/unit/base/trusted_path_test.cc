@@ -66,6 +66,18 @@ TEST_F(TrustedPathTest, DirectoriesOnTheWayCountUnlessTheyAreSticky) {
   EXPECT_TRUE(absl::IsNotFound(CheckTrustedPlace(dir_.path("none/below"))));
 }
 
+TEST_F(TrustedPathTest, OnTheWayAUsersPrivateGroupIsTheUser) {
+  Dir("mine");
+  File("mine/file");
+  if (geteuid() != 0) GTEST_SKIP() << "which groups a user has depends on the system";
+  ASSERT_EQ(chown(dir_.path("mine").c_str(), 0, 0), 0);  // root, and nobody else is in it
+  Change("mine", 0775);
+  EXPECT_TRUE(CheckTrustedPath(dir_.path("mine/file")).ok());
+  ExpectRefused(CheckTrustedPath(dir_.path("mine")), dir_.path("mine"), "its group (mode 0775)");
+  ASSERT_EQ(chown(dir_.path("mine").c_str(), 0, 65534), 0);
+  ExpectRefused(CheckTrustedPath(dir_.path("mine/file")), dir_.path("mine"), "its group");
+}
+
 TEST_F(TrustedPathTest, LinksAreFollowedAndMustLieWhereNobodyElseCanChangeThem) {
   Dir("open", 0777);
   Dir("closed");

@@ -7,11 +7,10 @@
 #include <cstring>
 
 #include "core/base/file.h"
-#include "core/bundle/signed_bytes.h"
 #include "core/cache/memory_store.h"
 #include "core/cache/rocks_store.h"
 #include "core/wire/kernel.h"
-#include "core/wire/signature.h"
+#include "tests/support/archive_frames.h"
 #include "tests/support/sample_bundle.h"
 
 namespace fusion {
@@ -22,43 +21,6 @@ using testing::StartsWith;
 
 SigningKey KeyOf(const std::string& id, char digit) {
   return SigningKey::Parse(id, std::string(64, digit)).value();
-}
-
-// One frame of an archive, as its description says.
-std::string ArchiveFrame(char type, std::string_view payload) {
-  const uint64_t length = payload.size();
-  return StrCat(std::string(1, type), std::string_view(reinterpret_cast<const char*>(&length), 8),
-                BytesOf(Sha256(payload)), payload);
-}
-std::string SignatureFrame(const SigningKey& key, char type, std::string_view payload) {
-  return ArchiveFrame('S', SignatureToBytes(key.Sign(SignedEntryBytes(type, Sha256(payload)))));
-}
-
-struct ArchivedFrame {
-  char type = 0;
-  std::string payload;
-};
-std::vector<ArchivedFrame> FramesOf(std::string_view archive) {
-  std::vector<ArchivedFrame> out;
-  while (!archive.empty()) {
-    uint64_t length = 0;
-    std::memcpy(&length, archive.data() + 1, 8);
-    out.push_back({archive[0], std::string(archive.substr(41, length))});
-    archive.remove_prefix(41 + length);
-  }
-  return out;
-}
-// The frames as a whole file, with an end that fits.
-std::string ArchiveOf(const std::vector<ArchivedFrame>& frames) {
-  std::string out;
-  HashStream digests;
-  for (const ArchivedFrame& frame : frames) {
-    std::string payload = frame.payload;
-    if (frame.type == 'T') payload = payload.substr(0, 16).append(BytesOf(digests.Finish()));
-    if (frame.type != 'T') digests.Add(BytesOf(Sha256(payload)));
-    out += ArchiveFrame(frame.type, payload);
-  }
-  return out;
 }
 
 class StoreArchiveTest : public testing::Test {
