@@ -1,6 +1,8 @@
 // Plans of archives that nobody vouches for.
 #include <gmock/gmock.h>
 
+#include <random>
+
 #include "absl/strings/str_replace.h"
 #include "core/pipeline/plan_key.h"
 #include "tests/support/pipeline_fixture.h"
@@ -183,6 +185,35 @@ TEST_F(RemakeTest, AGraphOfWhichTheKeyHasOnlyADigestIsRefused) {
   const ClaimedPlan claimed = Claim(Request(bytes));
   ASSERT_THAT(claimed.plan.full_key, HasSubstr(" sha256 "));
   ExpectUnverified(claimed, "does not hold its whole graph");
+}
+
+// A key is a stranger's text: whatever it says, it is answered, and what is stored is what it says.
+TEST_F(RemakeTest, KeysThatSomebodyHasTamperedWithAreAnswered) {
+  TestModel softmax;
+  softmax.Input("x", {4, 8}).Node("Softmax", {"x"}, {"s"}).Node("Exp", {"s"}, {"y"}).Output("y");
+  const std::string bytes = softmax.Bytes();
+  PlanRequest request = Request(bytes);
+  request.mode = PlanMode::kPlanOnly;
+  const ClaimedPlan claimed = Claim(request);
+  const std::string& key = claimed.plan.full_key;
+  std::mt19937 random(5);
+  const std::string_view pieces[] = {"0", "9", "99999999999", "-1", "%", "\n", "f64", "Exp", "(", " "};
+  for (int i = 0; i < 200; ++i) {
+    std::string graph = ParsePlanKey(key)->graph;
+    for (int change = 0; change < 1 + i % 3; ++change) {
+      const size_t at = random() % graph.size();
+      graph.replace(at, random() % 3, pieces[random() % std::size(pieces)]);
+    }
+    const ClaimedPlan forged = WithParts(claimed, [&](PlanKeyParts* p) { p->graph = graph; });
+    const RemadePlan made = Remake(forged);
+    if (made.refused.empty()) {
+      const Found<StoredPlan> stored = store_.GetPlan({forged.plan.key, forged.plan.full_key});
+      ASSERT_TRUE(stored);
+      EXPECT_EQ(stored.value->plan_bytes, forged.plan.plan_bytes);
+    } else {
+      EXPECT_FALSE(store_.HasPlan(forged.plan.key)) << made.refused;
+    }
+  }
 }
 
 TEST_F(RemakeTest, WhatFailsHereOrFailedThereIsRefused) {
