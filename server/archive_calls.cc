@@ -104,10 +104,10 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
              grpc::ByteBuffer* response)
       : Call(parts, context, RpcMethod::kImportStore),
         response_(response),
-        import_(parts.store, {.keys = parts.import_keys,
-                              .remake = [this](const ClaimedPlan& claimed) {
-                                return parts_.pipeline.Remake(claimed, cancel_);
-                              }}) {}
+        import_(parts.store,
+                {.keys = parts.import_keys, .remake = [this](const ClaimedPlan& claimed) {
+                   return parts_.pipeline.Remake(claimed, cancel_);
+                 }}) {}
 
   void Start() {
     Begin(

@@ -88,9 +88,9 @@ absl::StatusOr<CertificateSet> ReadCertificates(const CertificateFiles& files,
 
 std::vector<absl::Status> UnreadableCertificates(const CertificateFiles& files) {
   std::vector<absl::Status> out;
-  for (const auto& [flag, path] : {std::pair("--tls-cert", &files.certificate),
-                                   std::pair("--tls-key", &files.key),
-                                   std::pair("--tls-client-ca", &files.client_ca)}) {
+  for (const auto& [flag, path] :
+       {std::pair("--tls-cert", &files.certificate), std::pair("--tls-key", &files.key),
+        std::pair("--tls-client-ca", &files.client_ca)}) {
     if (path->empty()) continue;
     const absl::Status read = ReadPem(flag, *path).status();
     if (!read.ok()) out.push_back(read);

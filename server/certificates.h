@@ -15,7 +15,7 @@ namespace fusion {
 struct CertificateFiles {
   std::string certificate;  // with its chain
   std::string key;
-  std::string client_ca;  // of client certificates; empty: clients show none
+  std::string client_ca;     // of client certificates; empty: clients show none
   bool trusted_only = true;  // changed files that others can write are not read
 };
 

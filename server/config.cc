@@ -135,10 +135,11 @@ void AddAccessOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--tls-client-ca", config->tls_client_ca,
                   "CA certificates, PEM: clients must show a certificate of one of them, and the "
                   "SPIFFE id in it says who they are. Default: none");
-  app->add_option("--tokens", config->tokens,
-                  "Who may call: a fusion.v1.Access in protobuf's text format, with the SHA-256 of "
-                  "each token (fusionctl token). Read again when it changes. Default: everybody may "
-                  "plan and report; on a unix socket this process's user and root may do all");
+  app->add_option(
+      "--tokens", config->tokens,
+      "Who may call: a fusion.v1.Access in protobuf's text format, with the SHA-256 of "
+      "each token (fusionctl token). Read again when it changes. Default: everybody may "
+      "plan and report; on a unix socket this process's user and root may do all");
   app->add_flag("--allow-plaintext", config->allow_plaintext,
                 "Listen without TLS, and with --admin, where other machines can connect");
   app->add_flag("--tenant-namespaces", config->tenant_namespaces,
@@ -316,7 +317,8 @@ std::vector<std::string> ContradictionsIn(const ServerConfig& config, const Word
                 " keeps the group of --socket-group out; expected 0660"));
   const std::vector<std::string>& allowed = config.allowed_compilers;
   for (const std::string& path : allowed) {
-    unless(path.starts_with('/'), StrCat("--allow-compiler: ", Quote(path), " is no absolute path"));
+    unless(path.starts_with('/'),
+           StrCat("--allow-compiler: ", Quote(path), " is no absolute path"));
   }
   unless(config.compiler.empty() || Contains(allowed, config.compiler),
          StrCat("--compiler: ", Quote(config.compiler),

@@ -61,8 +61,8 @@ struct ServerConfig {
   std::vector<std::string> signing_keys;  // files, the one that signs first
   std::vector<std::string> import_keys;   // files: of whose archives are taken as they are
   bool insecure_permissions = false;
-  int64_t log_usual = 100;                // most usual calls a second that are logged; below 0: all
-  std::string kernels;  // file or directory of RegisteredKernels in text format; empty: none
+  int64_t log_usual = 100;  // most usual calls a second that are logged; below 0: all
+  std::string kernels;      // file or directory of RegisteredKernels in text format; empty: none
 };
 
 /// The outcome of reading the command line and the config file it names.
@@ -82,8 +82,8 @@ struct CommandLine {
   ConfigLines lines = {};
 };
 
-/// Reads flags, then the file of --config for whatever no flag gives. Everything that is wrong has a
-/// line, which names the flag, or file, line and name; also a line of the file that a flag
+/// Reads flags, then the file of --config for whatever no flag gives. Everything that is wrong has
+/// a line, which names the flag, or file, line and name; also a line of the file that a flag
 /// overrides.
 CommandLine ParseCommandLine(int argc, const char* const* argv);
 

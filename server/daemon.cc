@@ -207,11 +207,11 @@ class RunningDaemon final : public Daemon {
     if (!config().tls_cert.empty()) {
       ASSIGN_OR_RETURN(certificates_, Certificates::Open(CertificateFilesOf(config()), logger_));
     }
-    absl::StatusOr<std::unique_ptr<Authenticator>> authenticator = Authenticator::Open(
-        {.tokens_file = config().tokens,
-         .certificates = !config().tls_client_ca.empty(),
-         .trusted_only = !config().insecure_permissions},
-        logger_);
+    absl::StatusOr<std::unique_ptr<Authenticator>> authenticator =
+        Authenticator::Open({.tokens_file = config().tokens,
+                             .certificates = !config().tls_client_ca.empty(),
+                             .trusted_only = !config().insecure_permissions},
+                            logger_);
     if (!authenticator.ok()) return Annotate(authenticator.status(), "--tokens");
     authenticator_ = *std::move(authenticator);
     ASSIGN_OR_RETURN(std::vector<SigningKey> keys, ReadSigningKeys(config().signing_keys));

@@ -258,9 +258,8 @@ class RunningServer final : public GrpcServer {
     const int64_t closed = listener_->CloseLocal();
     if (closed == 0) return;
     closed_.fetch_add(closed, std::memory_order_relaxed);
-    parts_.logger.Warning(
-        "connection_closed",
-        {{"peer", "unix:"}, {"connections", closed}, {"calls_not_ended", calls}});
+    parts_.logger.Warning("connection_closed",
+                          {{"peer", "unix:"}, {"connections", closed}, {"calls_not_ended", calls}});
   }
 
   const ServiceParts parts_;

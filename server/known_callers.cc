@@ -158,8 +158,8 @@ KnownCallers Parse(std::string_view text, const std::string& name, Problems* pro
   v1::Access wire;
   KnownCallers out;
   if (std::optional<TextError> error = ReadTextFormat(text, &wire, &tree)) {
-    problems->push_back(InvalidArgument(name, ":", error->line, ": column ", error->column, ": ",
-                                        error->message));
+    problems->push_back(
+        InvalidArgument(name, ":", error->line, ": column ", error->column, ": ", error->message));
     return out;
   }
   if (wire.tokens_size() > kMaxEntries || wire.identities_size() > kMaxEntries) {

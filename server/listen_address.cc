@@ -179,8 +179,7 @@ absl::StatusOr<gid_t> FindGroup(const std::string& name) {
        buffer.resize(2 * buffer.size())) {
     group entry{};
     group* found = nullptr;
-    const int failed =
-        getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+    const int failed = getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
     if (failed == ERANGE) continue;
     if (found != nullptr) return found->gr_gid;
     break;

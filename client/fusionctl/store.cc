@@ -301,11 +301,10 @@ absl::StatusOr<ExitCode> Import(const Arguments& a, const AdminClient& admin, Pr
   } else {
     Print(StrCat(DamageText(taken->refused(), taken->refused_plans()), taken->plans(),
                  " plans and ", taken->kernels(), " kernels taken",
-                 taken->remade() > 0
-                     ? StrCat(" (", taken->remade(), " plans made again here)")
-                     : std::string(),
-                 ", ", taken->known(),
-                 " plans were there already, ", taken->refused_plans(), " refused\n"));
+                 taken->remade() > 0 ? StrCat(" (", taken->remade(), " plans made again here)")
+                                     : std::string(),
+                 ", ", taken->known(), " plans were there already, ", taken->refused_plans(),
+                 " refused\n"));
   }
   return taken->refused_plans() > 0 ? kExitMismatch : kExitOk;
 }

@@ -126,8 +126,8 @@ struct ImportOutcome {
 ///   ... RETURN_IF_ERROR(import.Add(part)) ...;   ASSIGN_OR_RETURN(outcome, import.Finish());
 ///
 /// Holds one frame and the signed kernels of one plan at a time, and the digests of all others.
-/// Signed kernels of more than kMaxWaitingKernels are stored before their plan is known, on nobody's
-/// account. Not thread-safe; `store` outlives it.
+/// Signed kernels of more than kMaxWaitingKernels are stored before their plan is known, on
+/// nobody's account. Not thread-safe; `store` outlives it.
 class ArchiveImport {
  public:
   ArchiveImport(Store& store, ArchiveTrust trust) : store_(store), trust_(std::move(trust)) {}
@@ -171,7 +171,7 @@ class ArchiveImport {
   std::vector<std::shared_ptr<const KernelArtifact>> kernels_;  // signed, since the last plan
   int64_t waiting_bytes_ = 0;                                   // of those
   std::map<Digest, Digest> claims_;  // contents of all kernels of the file, by key
-  std::string bad_kernel_;                                      // among those; why
+  std::string bad_kernel_;           // among those; why
   int64_t plan_frames_ = 0;
   int64_t kernel_frames_ = 0;
   HashStream digests_;

@@ -28,8 +28,8 @@ Target TargetOf(const std::string& device) {
   if (words.size() < 4) return target;
   target.name = words[0];
   if (words[1] == "CPU") target.isa = words[3];
-  target.threads = static_cast<int>(
-      std::min<int64_t>(BytesOfLevel(device, "threads"), kMaxTargetThreads));
+  target.threads =
+      static_cast<int>(std::min<int64_t>(BytesOfLevel(device, "threads"), kMaxTargetThreads));
   target.l1_bytes = BytesOfLevel(device, "l1");
   target.l2_bytes = BytesOfLevel(device, "l2");
   target.l3_bytes = BytesOfLevel(device, "l3");
@@ -72,8 +72,9 @@ absl::StatusOr<WorkPtr> Resolver::WorkOf(std::string_view full_key) const {
   }
   absl::StatusOr<Graph> graph = ParseGraph(parts->graph);
   if (!graph.ok()) {
-    return FailedPrecondition("its key does not hold its whole graph: of constants of more than "
-                              "1 KiB it has the digest");
+    return FailedPrecondition(
+        "its key does not hold its whole graph: of constants of more than "
+        "1 KiB it has the digest");
   }
   if (!graph->symbols().empty()) return FailedPrecondition("its dims are open");
   // Again: no name and no order but ours comes from a key.

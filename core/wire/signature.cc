@@ -38,7 +38,8 @@ absl::StatusOr<Signature> SignatureFromBytes(std::string_view bytes) {
   v1::Signature wire;
   if (bytes.size() > INT32_MAX ||
       !wire.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
-    return InvalidArgument("signature: ", bytes.size(), " bytes that are not a fusion.v1.Signature");
+    return InvalidArgument("signature: ", bytes.size(),
+                           " bytes that are not a fusion.v1.Signature");
   }
   return DecodeSignature(wire);
 }

@@ -18,7 +18,8 @@ struct StoredPlan {
   int64_t created_unix_ms = 0;  // when it was planned
 };
 
-/// Fills in `key`, `plan_bytes`, `content` and `ledger_bytes`. The plan is copied, without spare capacity.
+/// Fills in `key`, `plan_bytes`, `content` and `ledger_bytes`. The plan is copied, without spare
+/// capacity.
 StoredPlan MakeStoredPlan(std::string full_key, const Plan& plan, int64_t created_unix_ms);
 
 /// The entry as one string, as stores keep it.

@@ -103,7 +103,8 @@ TEST_F(AuthTest, TheServersOwnUserIsItsAdministratorOnASocketFileAndNowhereElse)
     EXPECT_TRUE(AdminClient(*owner).InvalidateAll("a test").ok());
     EXPECT_TRUE(daemon_->WaitForOutput("\"method\":\"Invalidate\""));
     EXPECT_THAT(daemon_->output(), HasSubstr("\"event\":\"admin\",\"identity\":\"owner\""));
-    ClientOptions remote = args.empty() ? ClientOptions{} : Trusting(ca_, ca_.Issue("a", "URI:spiffe://d/a"));
+    ClientOptions remote =
+        args.empty() ? ClientOptions{} : Trusting(ca_, ca_.Issue("a", "URI:spiffe://d/a"));
     const std::unique_ptr<Client> other = Connect(remote).value();
     const absl::Status refused = AdminClient(*other).InvalidateAll("a test").status();
     EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
@@ -245,11 +246,11 @@ TEST_F(AuthTest, TheLogHasTenantIdentityAndTrace) {
   context.AddMetadata("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   v1::GetCapabilitiesResponse response;
   ASSERT_TRUE(caller_->stub().GetCapabilities(&context, {}, &response).ok());
-  EXPECT_TRUE(
-      daemon_->WaitForOutput("\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\""));
+  EXPECT_TRUE(daemon_->WaitForOutput("\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\""));
   EXPECT_THAT(daemon_->output(),
-              testing::ContainsRegex("\"tenant\":\"shop\",\"identity\":\"ci\",\"peer\":\"127[.]0[.]0[.]1:[0-9]+\","
-                                     "\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\""));
+              testing::ContainsRegex(
+                  "\"tenant\":\"shop\",\"identity\":\"ci\",\"peer\":\"127[.]0[.]0[.]1:[0-9]+\","
+                  "\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\""));
   grpc::ClientContext odd;
   odd.AddMetadata("authorization", "Bearer secret-1");
   odd.AddMetadata("x-fusion-priority", "urgent");

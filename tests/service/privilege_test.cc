@@ -1,7 +1,7 @@
 // What other users of a machine can do to a real fusiond and to those who trust it: nothing.
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/socket.h>
@@ -55,7 +55,8 @@ class PrivilegeTest : public ServerTest {
   }
   static std::vector<std::string> As(const std::string& user, const std::string& group,
                                      std::vector<std::string> words) {
-    words.insert(words.begin(), {kSetpriv, "--reuid=" + user, "--regid=" + group, "--clear-groups"});
+    words.insert(words.begin(),
+                 {kSetpriv, "--reuid=" + user, "--regid=" + group, "--clear-groups"});
     return words;
   }
   // fusionctl as another user.
@@ -108,16 +109,16 @@ TEST_F(PrivilegeTest, EachCallOfAnAdministratorIsRefusedToAnotherUser) {
   const std::string archive = public_.Write("theirs.fsa", ReadFile(Archive(), 64 << 20).value());
   ASSERT_EQ(chmod(archive.c_str(), 0644), 0);
   for (const std::string& server : {Socket(), daemon_->address()}) {
-    for (const std::vector<std::string>& action : std::vector<std::vector<std::string>>{
-             {"stats"},
-             {"verify"},
-             {"compact"},
-             {"pin", key},
-             {"unpin", key},
-             {"invalidate", "--all"},
-             {"invalidate", key},
-             {"export", "--out", public_.path("theirs/none")},
-             {"import", "--from", archive}}) {
+    for (const std::vector<std::string>& action :
+         std::vector<std::vector<std::string>>{{"stats"},
+                                               {"verify"},
+                                               {"compact"},
+                                               {"pin", key},
+                                               {"unpin", key},
+                                               {"invalidate", "--all"},
+                                               {"invalidate", key},
+                                               {"export", "--out", public_.path("theirs/none")},
+                                               {"import", "--from", archive}}) {
       std::vector<std::string> words = {"store"};
       words.insert(words.end(), action.begin(), action.end());
       const ProgramResult refused = OtherCtl(words, server);
@@ -176,8 +177,9 @@ TEST_F(PrivilegeTest, RootIsAdministratorOfAServerThatIsNotItsOwn) {
   TestProcess server(As(kOther, kOther,
                         {public_.path("fusiond"), "--listen", Socket(), "--socket-mode", "0666",
                          "--drain-seconds", "0", "--exit-with-parent"}));
-  ASSERT_TRUE(Eventually([&] { return Ctl({"status", "--server", Socket()}).code == 0; }))
-      << server.err();
+  ASSERT_TRUE(Eventually([&] {
+    return Ctl({"status", "--server", Socket()}).code == 0;
+  })) << server.err();
   EXPECT_EQ(Ctl({"store", "stats", "--server", Socket()}).code, 0) << "root";
   EXPECT_EQ(OtherCtl({"store", "stats"}, Socket()).code, 0) << "the server's own user";
   const ProgramResult third = RunProgram(
@@ -213,9 +215,10 @@ class PoisonedArchiveTest : public PrivilegeTest {
     // A library that leaves a file as soon as somebody loads it.
     const std::string source = dir_.Write(
         "foreign.cc", StrCat("#include <fcntl.h>\n__attribute__((constructor)) static void Run() {"
-                             "  creat(\"", Executed(), "\", 0600); }\n"));
-    const ProgramResult made = RunProgram(
-        {"/usr/bin/g++", "-shared", "-fPIC", "-o", dir_.path("foreign.so"), source});
+                             "  creat(\"",
+                             Executed(), "\", 0600); }\n"));
+    const ProgramResult made =
+        RunProgram({"/usr/bin/g++", "-shared", "-fPIC", "-o", dir_.path("foreign.so"), source});
     ASSERT_EQ(made.code, 0) << made.err;
     foreign_ = ReadFile(dir_.path("foreign.so"), 64 << 20).value();
   }
@@ -238,9 +241,9 @@ class PoisonedArchiveTest : public PrivilegeTest {
 TEST_F(PoisonedArchiveTest, ForeignCodeIsNamedAndNeverLoaded) {
   const ProgramResult imported = OfCopy({"store", "import", "--from", WithForeignCode()});
   EXPECT_EQ(imported.code, 1);
-  EXPECT_THAT(imported.out, AllOf(HasSubstr("imported, unverified: kernel "),
-                                  HasSubstr("is not what this server's compiler makes"),
-                                  HasSubstr("1 refused")));
+  EXPECT_THAT(imported.out,
+              AllOf(HasSubstr("imported, unverified: kernel "),
+                    HasSubstr("is not what this server's compiler makes"), HasSubstr("1 refused")));
   const ProgramResult ran = OfCopy({"run", model_, "--json"});
   EXPECT_EQ(ran.code, 0) << ran.err;
   EXPECT_FALSE(fs::exists(Executed()));
@@ -331,10 +334,10 @@ TEST_F(PermissionsTest, EachFileThatOthersCanWriteIsNamedAndRefused) {
     Open(c.path);
     const ProgramEnd end = Run(c.args);
     EXPECT_EQ(end.exit_code, 1) << c.path;
-    EXPECT_THAT(end.output,
-                AllOf(HasSubstr(StrCat("fusiond: ", c.args[0], ": \"", c.path, "\" can be written by "
-                                       "everybody (mode 0")),
-                      HasSubstr("--insecure-permissions")));
+    EXPECT_THAT(end.output, AllOf(HasSubstr(StrCat("fusiond: ", c.args[0], ": \"", c.path,
+                                                   "\" can be written by "
+                                                   "everybody (mode 0")),
+                                  HasSubstr("--insecure-permissions")));
     std::vector<std::string> checked = c.args;
     checked.emplace_back("--check-config");
     EXPECT_THAT(Run(checked).output, HasSubstr(StrCat("bad   ", c.args[0], ": \"", c.path)));

@@ -48,7 +48,8 @@ class RawHttp2 {
   /// Looks at what has come: windows, questions whether somebody is here. False once the server has
   /// hung up.
   bool Read() { return ReadPart(SIZE_MAX); }
-  /// The same of so many bytes at most, and lets the server send as many more of that call's answer.
+  /// The same of so many bytes at most, and lets the server send as many more of that call's
+  /// answer.
   bool ReadSlowly(uint32_t stream, size_t bytes);
   /// Bytes of answers that were read; calls that the server has ended.
   int64_t answered_bytes() const { return answered_bytes_; }

@@ -178,14 +178,16 @@ TEST_F(StoreArchiveTest, AKernelThatWasChangedAfterItsSigningIsRefusedWithItsPla
   const ImportOutcome outcome = Import(changed, {.keys = {ours_}}).value();
   EXPECT_EQ(outcome.plans, 1) << "the other one";
   EXPECT_EQ(outcome.refused_plans, 1);
-  EXPECT_THAT(outcome.refused[0].reason, HasSubstr("the signature is not that of the key \"ours\""));
+  EXPECT_THAT(outcome.refused[0].reason,
+              HasSubstr("the signature is not that of the key \"ours\""));
   EXPECT_FALSE(copy_->HasPlan(bundles_[0].plan->key));
   EXPECT_FALSE(copy_->HasKernel(bundles_[0].kernels[0]->key));
 }
 
 TEST_F(StoreArchiveTest, ASignatureIsOfOneFrameOfItsKindAndOfNoOther) {
   const std::string kernel = EncodeArtifact(*bundles_[0].kernels[0]);
-  const std::string header = Export(&ours_).substr(0, 41 + FramesOf(Export(&ours_))[0].payload.size());
+  const std::string header =
+      Export(&ours_).substr(0, 41 + FramesOf(Export(&ours_))[0].payload.size());
   auto add = [&](const std::string& frames) {
     MemoryStore copy(int64_t{1} << 20, Logger::Silent());
     ArchiveImport import(copy, {.keys = {ours_}});

@@ -57,7 +57,8 @@ class RemakeTest : public FusionPipelineTest {
   // Refused with these words before anything was compiled, and nothing of it stored.
   void ExpectUnverified(const ClaimedPlan& claimed, const std::string& why) {
     compiled_ = 0;
-    EXPECT_THAT(Remake(claimed).refused, AllOf(StartsWith("imported, unverified: "), HasSubstr(why)));
+    EXPECT_THAT(Remake(claimed).refused,
+                AllOf(StartsWith("imported, unverified: "), HasSubstr(why)));
     EXPECT_EQ(compiled_, 0);
     EXPECT_TRUE(StoreIsEmpty());
   }
@@ -68,8 +69,7 @@ class RemakeTest : public FusionPipelineTest {
 TEST_F(RemakeTest, APlanIsMadeAgainFromItsKeyAlone) {
   using Change = std::function<void(PlanRequest*)>;
   for (const Change& change : std::vector<Change>{
-           [](PlanRequest*) {},
-           [](PlanRequest* r) { r->options.fusion = FusionMode::kOpByOp; },
+           [](PlanRequest*) {}, [](PlanRequest* r) { r->options.fusion = FusionMode::kOpByOp; },
            [](PlanRequest* r) { r->options.numerics = Numerics::kBitwise; },
            [](PlanRequest* r) { r->options.numerics = Numerics::kFast; },
            [](PlanRequest* r) { r->options.hints.memory_pressure = 0.9; },
@@ -148,7 +148,8 @@ TEST_F(RemakeTest, KeysThatDoNotHoldAllThatPlanningNeedsAreRefused) {
            {[](PlanKeyParts* p) { p->opt_level = 2; }, "measured on another machine"},
            {[](PlanKeyParts* p) { p->rules = "rule x 0 0x0p+0\n"; }, "it differs in \"rules\""},
            {[](PlanKeyParts* p) { p->registered = "leaky"; }, "it differs in \"registered\""},
-           {[](PlanKeyParts* p) { p->toolchain += " -fno-builtin"; }, "it differs in \"toolchain\""},
+           {[](PlanKeyParts* p) { p->toolchain += " -fno-builtin"; },
+            "it differs in \"toolchain\""},
            {[](PlanKeyParts* p) { ++p->planner_version; }, "it differs in \"planner\""},
            {[](PlanKeyParts* p) { ++p->codegen_version; }, "it differs in \"codegen\""},
            {[](PlanKeyParts* p) { p->device = "toy GPU none"; }, "its device \"toy\" is not one"},
@@ -197,7 +198,8 @@ TEST_F(RemakeTest, KeysThatSomebodyHasTamperedWithAreAnswered) {
   const ClaimedPlan claimed = Claim(request);
   const std::string& key = claimed.plan.full_key;
   std::mt19937 random(5);
-  const std::string_view pieces[] = {"0", "9", "99999999999", "-1", "%", "\n", "f64", "Exp", "(", " "};
+  const std::string_view pieces[] = {"0",  "9",   "99999999999", "-1", "%",
+                                     "\n", "f64", "Exp",         "(",  " "};
   for (int i = 0; i < 200; ++i) {
     std::string graph = ParsePlanKey(key)->graph;
     for (int change = 0; change < 1 + i % 3; ++change) {

@@ -96,8 +96,7 @@ TEST(ConfigTest, ASocketIsForItsOwnerOrForAGroup) {
   EXPECT_EQ(line.config.socket_access.group, "fusion");
   EXPECT_EQ(Parse({"--listen", "unix:/s", "--socket-mode", "0666"}).config.socket_access.mode,
             0666u);
-  for (const auto& [args, message] :
-       std::vector<std::pair<std::vector<const char*>, std::string>>{
+  for (const auto& [args, message] : std::vector<std::pair<std::vector<const char*>, std::string>>{
            {{"--listen", "unix:/s", "--socket-mode", "rw"}, "--socket-mode: \"rw\" is no mode"},
            {{"--listen", "unix:/s", "--socket-mode", "0600", "--socket-group", "fusion"},
             "--socket-mode: 0600 keeps the group of --socket-group out"}}) {
@@ -114,9 +113,9 @@ TEST(ConfigTest, EverythingThatIsWrongIsSaid) {
                                      "drain-seconds = 1\n"
                                      "nonsense = 1\n"
                                      "tls-cert = \"/c\"\n");
-  std::vector<const char*> args = {"--config",        file.c_str(),    "--request-threads", "0",
-                                   "--grace-seconds", "-1",            "stray",
-                                   "--compiler",      "/usr/bin/tcc"};
+  std::vector<const char*> args = {"--config", file.c_str(),      "--request-threads",
+                                   "0",        "--grace-seconds", "-1",
+                                   "stray",    "--compiler",      "/usr/bin/tcc"};
   CommandLine line = Parse(args);
   EXPECT_EQ(line.exit_code, 2);
   for (const std::string& problem :

@@ -54,7 +54,8 @@ TEST(ListenAddressTest, AModeOfASocketGivesTheOwnerHisAndNobodyMore) {
   EXPECT_EQ(*ParseSocketMode("0660"), 0660u);
   EXPECT_EQ(*ParseSocketMode("600"), 0600u);
   EXPECT_EQ(*ParseSocketMode("0666"), 0666u);
-  for (const char* bad : {"", "0", "0060", "0670", "0777", "1660", "0668", "rw", "0660 ", "-0660"}) {
+  for (const char* bad :
+       {"", "0", "0060", "0670", "0777", "1660", "0668", "rw", "0660 ", "-0660"}) {
     EXPECT_TRUE(absl::IsInvalidArgument(ParseSocketMode(bad).status())) << bad;
   }
 }

@@ -163,7 +163,8 @@ TEST_F(WarmAnswersTest, IsForgottenOnceItsKeysStandForOtherBytes) {
       answers_.Remember("", name_, reply_);
       ASSERT_TRUE(Known());
       if (forgotten_between) {
-        ASSERT_TRUE(store_.Forget({.plans = {plan_key}, .kernels = {bundle_.kernels[0]->key}}).ok());
+        ASSERT_TRUE(
+            store_.Forget({.plans = {plan_key}, .kernels = {bundle_.kernels[0]->key}}).ok());
         ASSERT_TRUE(store_.PutBundle(bundle_).ok());
       }
       ASSERT_TRUE(store_.PutBundle(other).ok());
@@ -186,9 +187,9 @@ TEST_F(WarmAnswersTest, OfTwoTiersTheOneCountsThatWouldAnswer) {
   options.dir = dir.path() + "/store";
   options.free_bytes = [&](const std::string&) { return free.load(); };
   auto open = [&] {
-    return std::make_unique<TieredStore>(std::make_unique<MemoryStore>(1 << 20, Logger::Silent()),
-                                         RocksStore::Open(options, Logger::Silent(), clock_).value(),
-                                         std::chrono::hours(1));
+    return std::make_unique<TieredStore>(
+        std::make_unique<MemoryStore>(1 << 20, Logger::Silent()),
+        RocksStore::Open(options, Logger::Silent(), clock_).value(), std::chrono::hours(1));
   };
   std::unique_ptr<TieredStore> store = open();
   ASSERT_TRUE(store->PutBundle(bundle_).ok());
