@@ -1,4 +1,4 @@
-# The unit and the configuration that it names, at install time: `cmake --install --prefix` says only then where they go.
+# The unit, the configuration and the group that it names, at install time: `cmake --install --prefix` says only then where they go.
 # deploy/CMakeLists.txt sets deploy_dir and bin_dir.
 set(prefix "${CMAKE_INSTALL_PREFIX}")
 cmake_path(ABSOLUTE_PATH prefix NORMALIZE)
@@ -16,6 +16,14 @@ message(STATUS "Installing: $ENV{DESTDIR}${unit}")
 file(WRITE "$ENV{DESTDIR}${unit}" "${text}")
 file(CHMOD "$ENV{DESTDIR}${unit}" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
 list(APPEND CMAKE_INSTALL_MANIFEST_FILES "${unit}")
+
+# The group that the unit names.
+set(group "${prefix}/lib/sysusers.d/fusiond.conf")
+message(STATUS "Installing: $ENV{DESTDIR}${group}")
+file(READ "${deploy_dir}/fusiond.sysusers" text)
+file(WRITE "$ENV{DESTDIR}${group}" "${text}")
+file(CHMOD "$ENV{DESTDIR}${group}" PERMISSIONS OWNER_READ OWNER_WRITE GROUP_READ WORLD_READ)
+list(APPEND CMAKE_INSTALL_MANIFEST_FILES "${group}")
 
 # The operator's from then on: never overwritten, and in no manifest.
 set(config "$ENV{DESTDIR}${etc}/fusiond.conf")

@@ -170,6 +170,7 @@ std::string EncodeImport(const ImportOutcome& outcome) {
   wire.set_plans(outcome.plans);
   wire.set_kernels(outcome.kernels);
   wire.set_known(outcome.known);
+  wire.set_remade(outcome.remade);
   Encode(outcome.refused, wire.mutable_refused());
   wire.set_refused_plans(outcome.refused_plans);
   return wire.SerializeAsString();

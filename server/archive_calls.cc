@@ -2,6 +2,7 @@
 
 #include "core/cache/store_archive.h"
 #include "core/wire/report.h"
+#include "core/wire/scalars.h"
 #include "server/admin_codec.h"
 #include "server/call.h"
 
@@ -63,7 +64,11 @@ class ExportCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Call
       if (!parts_.store.HasPlan(key)) return NotFound("no plan ", key.ToHex(), " is stored");
     }
     if (keys.empty()) keys = AllPlans(parts_.store);
-    writer_.emplace(parts_.store, std::move(keys));
+    ArchiveWriter::Sign sign;
+    if (parts_.signer.signs()) {
+      sign = [this](std::string_view text) { return parts_.signer.Sign(text); };
+    }
+    writer_.emplace(parts_.store, std::move(keys), std::move(sign));
     return absl::OkStatus();
   }
 
@@ -97,7 +102,12 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
  public:
   ImportCall(const ServiceParts& parts, const grpc::CallbackServerContext& context,
              grpc::ByteBuffer* response)
-      : Call(parts, context, RpcMethod::kImportStore), response_(response), import_(parts.store) {}
+      : Call(parts, context, RpcMethod::kImportStore),
+        response_(response),
+        import_(parts.store,
+                {.keys = parts.import_keys, .remake = [this](const ClaimedPlan& claimed) {
+                   return parts_.pipeline.Remake(claimed, cancel_);
+                 }}) {}
 
   void Start() {
     Begin(
@@ -123,7 +133,7 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
   // At most one of a read and a task is under way.
   void Take() {
     absl::Status taken = Add();
-    if (!taken.ok()) return Finish(Account(taken));
+    if (!taken.ok()) return Conclude(taken);
     StartRead(&chunk_);
   }
 
@@ -141,12 +151,23 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
     absl::Status wanted = cancel_.Check();
     if (!wanted.ok()) return Finish(Account(wanted));
     absl::StatusOr<ImportOutcome> outcome = import_.Finish();
-    record_.keys = import_.outcome().plans + import_.outcome().known;
-    if (!outcome.ok()) return Finish(Account(outcome.status()));
+    if (!outcome.ok()) return Conclude(outcome.status());
     *response_ = BufferOf(EncodeImport(*outcome));
     record_.messages_sent = 1;
     record_.bytes_out = static_cast<int64_t>(response_->Length());
-    Finish(Account(absl::OkStatus()));
+    Conclude(absl::OkStatus());
+  }
+
+  // What was taken stays, however it ends.
+  void Conclude(const absl::Status& status) {
+    const ImportOutcome& outcome = import_.outcome();
+    record_.keys = outcome.plans + outcome.known;
+    for (const StoreDamage& refused : outcome.refused) {
+      parts_.logger.Warning("plan_not_imported",
+                            {{"plan", refused.name}, {"reason", TextToWire(refused.reason)}});
+    }
+    parts_.pipeline.Forget({}, /*all=*/false);  // plans that were made of what was there before
+    Finish(Account(status));
   }
 
   grpc::ByteBuffer* const response_;

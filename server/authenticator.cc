@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/base/text.h"
+#include "core/base/trusted_path.h"
 #include "core/base/utc_time.h"
 #include "server/denial.h"
 
@@ -14,6 +15,10 @@ namespace {
 constexpr std::string_view kBearer = "bearer ";
 // Longer ones are no token of ours; metadata are limited to 8 KB anyway.
 constexpr size_t kMaxTokenBytes = 4096;
+
+constexpr std::string_view kHowToBeAdmin =
+    "; expected a token or client certificate with the role admin (--tokens), or, on a server "
+    "without --tokens, a unix socket of it and its own user or root";
 
 bool StartsWithBearer(std::string_view text) {
   if (text.size() < kBearer.size()) return false;
@@ -73,14 +78,20 @@ int64_t Authenticator::identities() const {
 }
 
 std::string Authenticator::Kinds() const {
-  std::string out = options_.tokens_file.empty() ? "" : "token";
+  std::string out = asks_tokens() ? "token" : "";
   if (options_.certificates) out += out.empty() ? "mtls" : " mtls";
   return out.empty() ? "none" : out;
 }
 
 absl::StatusOr<Caller> Authenticator::Identify(const Credentials& credentials,
                                                std::chrono::system_clock::time_point now) const {
-  const bool tokens = !options_.tokens_file.empty();
+  const bool tokens = asks_tokens();
+  if (!tokens && credentials.owner) {
+    Caller owner;
+    owner.identity = kOwnerIdentity;
+    owner.roles = RoleSet::All();
+    return owner;
+  }
   if (!tokens && !options_.certificates) return Caller();
   std::shared_ptr<const KnownCallers> access = this->access();
   const bool certified = options_.certificates && !credentials.spiffe_id.empty();
@@ -133,9 +144,12 @@ absl::StatusOr<Caller> Authenticator::OfToken(const KnownCallers& access,
 }
 
 void Authenticator::Reload(bool always) {
-  if (options_.tokens_file.empty()) return;
+  if (!asks_tokens()) return;
   if (!files_.Changed() && !always) return;
-  absl::StatusOr<KnownCallers> read = ReadKnownCallers(options_.tokens_file);
+  absl::Status trusted =
+      options_.trusted_only ? CheckTrustedPath(options_.tokens_file) : absl::OkStatus();
+  absl::StatusOr<KnownCallers> read =
+      trusted.ok() ? ReadKnownCallers(options_.tokens_file) : trusted;
   if (!read.ok()) {
     logger_.Error("tokens_not_reloaded",
                   {{"reason", Message(read.status())}, {"in_force", tokens()}});
@@ -160,7 +174,8 @@ absl::Status CheckRole(const Caller& caller, Role role) {
   return PermissionDenied("this call needs the role ", RoleName(role), "; ",
                           caller.identity.empty() ? "the caller" : QuoteShort(caller.identity),
                           " of tenant ", QuoteShort(caller.tenant), " has ",
-                          roles.empty() ? "none" : roles);
+                          roles.empty() ? "none" : roles,
+                          role == Role::kAdmin ? kHowToBeAdmin : "");
 }
 
 absl::StatusOr<Priority> ParsePriority(std::string_view text) {

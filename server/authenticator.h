@@ -17,15 +17,18 @@ namespace fusion {
 struct Credentials {
   std::optional<std::string_view> authorization;  // the metadata of this name
   std::string_view spiffe_id;                     // of the client's certificate; empty: none
+  bool owner = false;  // root or this server's own user, on a unix socket
 };
 
 struct AuthenticatorOptions {
   std::string tokens_file;    // empty: there are no tokens
   bool certificates = false;  // clients show certificates, and TLS has checked them
+  bool trusted_only = true;   // a changed file that others can write is not read
 };
 
-/// Says who calls. Without tokens and without certificates it is everybody, as tenant "default"
-/// with all roles. Thread-safe; a call costs about a microsecond.
+/// Says who calls. Without tokens and without certificates everybody may plan and report, as tenant
+/// "default"; without tokens the server's owner (Credentials::owner) may do everything, as the
+/// identity kOwnerIdentity. Thread-safe; a call costs about a microsecond.
 ///
 ///   ASSIGN_OR_RETURN(auto authenticator, Authenticator::Open({.tokens_file = path}, logger));
 ///   ASSIGN_OR_RETURN(Caller caller, authenticator->Identify(credentials, now));
@@ -47,6 +50,7 @@ class Authenticator {
   void Reload(bool always);
 
   bool asks_certificates() const { return options_.certificates; }
+  bool asks_tokens() const { return !options_.tokens_file.empty(); }
   /// "none", "token", "mtls", "token mtls".
   std::string Kinds() const;
   /// Entries of the file that is in force.
@@ -67,7 +71,10 @@ class Authenticator {
   std::shared_ptr<const KnownCallers> access_ ABSL_GUARDED_BY(mutex_);
 };
 
-/// PermissionDenied, naming the role, unless `caller` has it.
+/// Identity of root and of the server's own user on a unix socket.
+inline constexpr std::string_view kOwnerIdentity = "owner";
+
+/// PermissionDenied, naming the role and how a caller can have it, unless `caller` has it.
 absl::Status CheckRole(const Caller& caller, Role role);
 
 /// "interactive" or "background". InvalidArgument for anything else.

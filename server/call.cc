@@ -7,6 +7,7 @@
 #include "core/wire/error_details.h"
 #include "core/wire/scalars.h"
 #include "server/audit.h"
+#include "server/peer.h"
 
 namespace fusion {
 namespace {
@@ -58,7 +59,10 @@ bool IsUsual(const RpcRecord& record) {
 }  // namespace
 
 absl::Status FlatBytes::Read(const grpc::ByteBuffer& buffer) {
-  if (!buffer.Dump(&slices_).ok()) return Internal("the request's bytes cannot be read");
+  // Only the peer can be why: he sent none, or a part of one.
+  if (!buffer.Valid() || !buffer.Dump(&slices_).ok()) {
+    return InvalidArgument("the call ended without a whole request");
+  }
   return absl::OkStatus();
 }
 
@@ -142,7 +146,7 @@ grpc::Status Call::Account(const absl::Status& status) {
   // Every one of who may make them; of the others as many as of other lines.
   const bool may = identified_.ok() && CheckRole(caller_, Role::kAdmin).ok();
   if (RoleOf(record_.method) == Role::kAdmin && (may || left_out.has_value())) {
-    LogAdminCall(parts_.logger, caller_, context_.peer(), record_);
+    LogAdminCall(parts_.logger, caller_, PlainPeer(context_.peer()), record_);
   }
   if (left_out.has_value()) LogCall(*left_out);
   return ToGrpc(status);
@@ -156,6 +160,7 @@ void Call::LogCall(int64_t left_out) const {
                              {"cache", r.cache ? CacheOutcomeName(*r.cache) : ""},
                              {"tenant", r.tenant},
                              {"identity", caller_.identity},
+                             {"peer", PlainPeer(context_.peer())},
                              {"trace_id", caller_.trace_id},
                              {"code", absl::StatusCodeToString(r.status.code())},
                              {"message", Message(r.status)},

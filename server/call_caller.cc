@@ -15,6 +15,15 @@ std::optional<std::string_view> Metadata(const grpc::CallbackServerContext& cont
   return std::string_view(found->second.data(), found->second.size());
 }
 
+// Only of a connection of this server's owner (see GrpcServer).
+bool IsOfOwner(const grpc::CallbackServerContext& context) {
+  std::shared_ptr<const grpc::AuthContext> connection = context.auth_context();
+  if (connection == nullptr) return false;
+  const std::vector<grpc::string_ref> types =
+      connection->FindPropertyValues(GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME);
+  return types.size() == 1 && std::string_view(types[0].data(), types[0].size()) == kOwnerTransport;
+}
+
 }  // namespace
 
 absl::Status IdentifyCaller(const Authenticator& authenticator,
@@ -32,6 +41,7 @@ absl::Status IdentifyCaller(const Authenticator& authenticator,
     }
     if (ids.size() == 1) credentials.spiffe_id = {ids[0].data(), ids[0].size()};
   }
+  credentials.owner = !authenticator.asks_tokens() && IsOfOwner(context);
   ASSIGN_OR_RETURN(*out, authenticator.Identify(credentials, std::chrono::system_clock::now()));
   out->trace_id = std::move(trace_id);
   std::optional<std::string_view> priority = Metadata(context, "x-fusion-priority");

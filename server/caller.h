@@ -29,6 +29,9 @@ class RoleSet {
 /// Background calls are let in and run where interactive ones leave room.
 enum class Priority : uint8_t { kInteractive, kBackground };
 
+/// What callers may do of whom the operator says no more.
+inline constexpr RoleSet kUsualRoles = RoleSet::None().With(Role::kPlan).With(Role::kReport);
+
 /// The tenant of calls that say nothing of themselves, on a server that asks nobody who he is.
 inline constexpr std::string_view kDefaultTenant = "default";
 
@@ -37,7 +40,7 @@ struct Caller {
   std::string tenant{kDefaultTenant};
   std::string
       identity;  // for the audit log: SPIFFE id or name of the token; empty: nobody in particular
-  RoleSet roles = RoleSet::All();
+  RoleSet roles = kUsualRoles;
   Priority priority = Priority::kInteractive;
   std::string trace_id;  // 32 hex digits: of `traceparent`, or our own
 };

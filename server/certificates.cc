@@ -5,6 +5,7 @@
 #include "core/base/file.h"
 #include "core/base/pem.h"
 #include "core/base/text.h"
+#include "core/base/trusted_path.h"
 #include "core/base/utc_time.h"
 
 namespace fusion {
@@ -48,6 +49,12 @@ std::chrono::system_clock::time_point EndOf(X509* certificate) {
   return std::chrono::system_clock::from_time_t(timegm(&parts));
 }
 
+absl::Status CheckTrusted(const CertificateFiles& files) {
+  RETURN_IF_ERROR(CheckTrustedPath(files.certificate));
+  RETURN_IF_ERROR(CheckTrustedPath(files.key));
+  return files.client_ca.empty() ? absl::OkStatus() : CheckTrustedPath(files.client_ca);
+}
+
 }  // namespace
 
 absl::StatusOr<CertificateSet> ReadCertificates(const CertificateFiles& files,
@@ -79,6 +86,18 @@ absl::StatusOr<CertificateSet> ReadCertificates(const CertificateFiles& files,
   return out;
 }
 
+std::vector<absl::Status> UnreadableCertificates(const CertificateFiles& files) {
+  std::vector<absl::Status> out;
+  for (const auto& [flag, path] :
+       {std::pair("--tls-cert", &files.certificate), std::pair("--tls-key", &files.key),
+        std::pair("--tls-client-ca", &files.client_ca)}) {
+    if (path->empty()) continue;
+    const absl::Status read = ReadPem(flag, *path).status();
+    if (!read.ok()) out.push_back(read);
+  }
+  return out;
+}
+
 absl::StatusOr<std::unique_ptr<Certificates>> Certificates::Open(CertificateFiles files,
                                                                  Logger& logger) {
   std::unique_ptr<Certificates> out(new Certificates(std::move(files), logger));
@@ -97,7 +116,9 @@ std::shared_ptr<const CertificateSet> Certificates::now() const {
 void Certificates::Reload(bool always) {
   const bool changed = watched_.Changed();
   if (!changed && !again_ && !always) return;
-  absl::StatusOr<CertificateSet> read = ReadCertificates(files_, std::chrono::system_clock::now());
+  const absl::Status trusted = files_.trusted_only ? CheckTrusted(files_) : absl::OkStatus();
+  absl::StatusOr<CertificateSet> read =
+      trusted.ok() ? ReadCertificates(files_, std::chrono::system_clock::now()) : trusted;
   if (!read.ok()) {
     // A certificate and its key are two files: between their writes they do not fit.
     if (changed || always) {

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/logging.h"
 #include "core/base/mutex.h"
@@ -14,7 +15,8 @@ namespace fusion {
 struct CertificateFiles {
   std::string certificate;  // with its chain
   std::string key;
-  std::string client_ca;  // of client certificates; empty: clients show none
+  std::string client_ca;     // of client certificates; empty: clients show none
+  bool trusted_only = true;  // changed files that others can write are not read
 };
 
 /// What is in such files, checked: the key is that of the certificate.
@@ -30,6 +32,9 @@ struct CertificateSet {
 /// for a certificate whose time is over.
 absl::StatusOr<CertificateSet> ReadCertificates(const CertificateFiles& files,
                                                 std::chrono::system_clock::time_point now);
+
+/// Those of the files that cannot be read, each as ReadCertificates says it.
+std::vector<absl::Status> UnreadableCertificates(const CertificateFiles& files);
 
 /// The certificates that new connections get. Files that change are read again; what is bad is
 /// logged, and the old ones stay. Thread-safe.

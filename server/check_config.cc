@@ -8,6 +8,7 @@
 #include "core/base/file.h"
 #include "core/base/launcher.h"
 #include "core/base/scratch.h"
+#include "core/base/trusted_path.h"
 #include "core/base/utc_time.h"
 #include "core/cache/rocks_schema.h"
 #include "core/cache/store_lock.h"
@@ -21,6 +22,7 @@
 #include "server/options_of.h"
 #include "server/signer.h"
 #include "server/status_page.h"
+#include "server/trusted_files.h"
 
 namespace fusion {
 namespace {
@@ -29,8 +31,17 @@ class Checker {
  public:
   explicit Checker(const ServerConfig& config) : config_(config) {}
 
+  void Permissions() {
+    for (const absl::Status& untrusted : UntrustedFiles(config_)) Untrusted(untrusted);
+  }
+
   void Addresses() {
     const bool forced = config_.allow_plaintext;
+    const SocketAccess& access = config_.socket_access;
+    if (!access.group.empty()) {
+      Found(Annotated(CheckSocketGroup(access.group), "--socket-group"),
+            StrCat("--socket-group ", access.group, ": mode ", ModeText(access.mode)));
+    }
     for (const std::string& address : config_.listen) {
       const bool tls = !config_.tls_cert.empty() && !address.starts_with("unix:");
       absl::Status works = tls || forced ? absl::OkStatus() : CheckPlaintext(address);
@@ -48,29 +59,10 @@ class Checker {
   }
 
   void Access() {
-    if (!config_.tls_cert.empty()) {
-      absl::StatusOr<CertificateSet> set =
-          ReadCertificates(CertificateFilesOf(config_), std::chrono::system_clock::now());
-      Found(set.status(), [&] {
-        return StrCat("--tls-cert ", config_.tls_cert, ": ", set->subject, ", until ",
-                      UtcTimeText(set->expires),
-                      set->client_ca_pem.empty() ? "" : "; clients show certificates");
-      });
-    }
-    if (!config_.tokens.empty()) {
-      absl::StatusOr<KnownCallers> callers = ReadKnownCallers(config_.tokens);
-      Found(Annotated(callers.status(), "--tokens"), [&] {
-        return StrCat("--tokens ", config_.tokens, ": ", callers->tokens.size(), " tokens, ",
-                      callers->ids.size() + callers->prefixes.size(), " identities");
-      });
-    }
-    if (config_.signing_keys.empty()) return;
-    absl::StatusOr<std::vector<SigningKey>> keys = ReadSigningKeys(config_.signing_keys);
-    Found(keys.status(), [&] {
-      return StrCat("--signing-key: ", StrJoin(*keys, ", ", [](const SigningKey& key) {
-                      return StrCat(key.id(), " (", SignatureAlgorithmName(key.algorithm()), ")");
-                    }));
-    });
+    if (!config_.tls_cert.empty()) Certificates();
+    if (!config_.tokens.empty()) Tokens();
+    Keys("--signing-key", config_.signing_keys, ReadSigningKeys(config_.signing_keys));
+    Keys("--import-key", config_.import_keys, ReadImportKeys(config_.import_keys));
   }
 
   void Files() {
@@ -86,6 +78,8 @@ class Checker {
       Found(Annotated(kernels.status(), "--kernels"), [&] {
         return StrCat("--kernels ", config_.kernels, ": ", kernels->size(), " kernels");
       });
+      if (!kernels.ok()) return;
+      for (const absl::Status& untrusted : UntrustedSources(*kernels)) Untrusted(untrusted);
     }
   }
 
@@ -117,7 +111,13 @@ class Checker {
     }
     absl::StatusOr<Scratch> scratch = Scratch::Create(config_.scratch_dir, "fusiond-");
     Found(Annotated(scratch.status(), "--scratch"), StrCat("--scratch ", config_.scratch_dir));
-    if (!scratch.ok()) return;
+    if (scratch.ok()) {
+      const absl::Status untrusted = CheckTrustedWork("--scratch", scratch->path());
+      if (!untrusted.ok()) Untrusted(untrusted);
+    } else {
+      scratch = Scratch::Create("/tmp", "fusiond-");  // for the rest
+      if (!scratch.ok()) return;
+    }
     std::unique_ptr<CommandRunner> runner = MakeProcessRunner(programs.exec);
     const ToolchainOptions options = ToolchainOptionsOf(config_, scratch->path());
     absl::StatusOr<Toolchain> toolchain = Toolchain::Open(options, *runner);
@@ -126,13 +126,12 @@ class Checker {
     if (absl::IsFailedPrecondition(why)) {
       Found(absl::OkStatus(),
             StrCat("no compiler: ", Message(why), "; plans are made, kernels are not"));
-      toolchain = Toolchain::Without(options, why, /*record=*/"");
     } else {
       Found(Annotated(why, "--compiler"), [&] {
         return StrCat("compiler ", toolchain->version(), ", for ", SupportedIsas(*toolchain));
       });
-      if (!toolchain.ok()) return;
     }
+    if (!toolchain.ok()) toolchain = Toolchain::Without(options, why, /*record=*/"");
     absl::StatusOr<SandboxProbe> sandbox =
         ProbeSandbox(WorkerOptionsOf(config_, programs, scratch->path(), *toolchain), *runner);
     Found(Annotated(sandbox.status(), "--sandbox"),
@@ -150,6 +149,53 @@ class Checker {
     absl::StatusOr<ListeningSockets> sockets = ListenOn(address);
     if (sockets.ok()) held_.push_back(*std::move(sockets));
     return Annotated(sockets.status(), flag);
+  }
+
+  void Certificates() {
+    const CertificateFiles files = CertificateFilesOf(config_);
+    const std::vector<absl::Status> unreadable = UnreadableCertificates(files);
+    for (const absl::Status& one : unreadable) Found(one, "");
+    if (!unreadable.empty()) return;
+    absl::StatusOr<CertificateSet> set = ReadCertificates(files, std::chrono::system_clock::now());
+    Found(set.status(), [&] {
+      return StrCat("--tls-cert ", config_.tls_cert, ": ", set->subject, ", until ",
+                    UtcTimeText(set->expires),
+                    set->client_ca_pem.empty() ? "" : "; clients show certificates");
+    });
+  }
+
+  void Tokens() {
+    const std::vector<absl::Status> problems = ProblemsOfKnownCallers(config_.tokens);
+    for (const absl::Status& one : problems) Found(Annotate(one, "--tokens"), "");
+    if (!problems.empty()) return;
+    absl::StatusOr<KnownCallers> callers = ReadKnownCallers(config_.tokens);
+    Found(Annotated(callers.status(), "--tokens"), [&] {
+      return StrCat("--tokens ", config_.tokens, ": ", callers->tokens.size(), " tokens, ",
+                    callers->ids.size() + callers->prefixes.size(), " identities");
+    });
+  }
+
+  void Keys(std::string_view flag, const std::vector<std::string>& paths,
+            const absl::StatusOr<std::vector<SigningKey>>& keys) {
+    bool bad = false;
+    for (const std::string& path : paths) {
+      const absl::Status one = SigningKey::Read(path).status();
+      if (!one.ok()) Found(Annotate(one, flag), "");
+      bad |= !one.ok();
+    }
+    if (bad || paths.empty()) return;
+    Found(keys.status(), [&] {
+      return StrCat(flag, ": ", StrJoin(*keys, ", ", [](const SigningKey& key) {
+                      return StrCat(key.id(), " (", SignatureAlgorithmName(key.algorithm()), ")");
+                    }));
+    });
+  }
+
+  // Bad, unless the operator insists.
+  void Untrusted(const absl::Status& why) {
+    const bool insists = config_.insecure_permissions;
+    Found(insists ? absl::OkStatus() : why,
+          StrCat(Message(why), insists ? " (which is given)" : ""));
   }
 
   static absl::Status Annotated(const absl::Status& status, std::string_view flag) {
@@ -189,6 +235,7 @@ class Checker {
 
 std::vector<ConfigFinding> CheckConfig(const ServerConfig& config, const Programs& programs) {
   Checker checker(config);
+  checker.Permissions();
   checker.Addresses();
   checker.Access();
   checker.Files();

@@ -6,8 +6,8 @@
 #include <map>
 #include <thread>
 
+#include "core/base/contains.h"
 #include "core/base/file.h"
-#include "server/listen_address.h"
 
 namespace fusion {
 namespace {
@@ -39,13 +39,22 @@ std::string IsWorkerMemory(const std::string& bytes) {
   return StrCat("got ", bytes, ", expected 0 or at least ", kLeast);
 }
 
-void AddNetworkOptions(CLI::App* app, ServerConfig* config) {
+void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_mode) {
   app->add_option("--listen", config->listen,
-                  "Address of the gRPC service, HOST:PORT (port 0: any free one) or unix:/PATH "
-                  "(mode 0600); may be given more than once")
+                  "Address of the gRPC service, HOST:PORT (port 0: any free one) or unix:/PATH; "
+                  "may be given more than once")
       ->allow_extra_args(false)
       ->check([](const std::string& address) { return Complaint(CheckListenAddress(address)); })
       ->capture_default_str();
+  app->add_option("--socket-mode", *socket_mode,
+                  "Mode of the socket files of --listen, in octal: who may connect. Default: 0600, "
+                  "or 0660 with --socket-group")
+      ->check([](const std::string& mode) {
+        return mode.empty() ? "" : Complaint(ParseSocketMode(mode).status());
+      });
+  app->add_option("--socket-group", config->socket_access.group,
+                  "Group of the socket files of --listen, by name or number; its members may plan "
+                  "and report. Default: this process's");
   app->add_option(
          "--admin", config->admin,
          "HOST:PORT of the admin port with /metrics, /healthz, /readyz, /statusz and "
@@ -126,9 +135,11 @@ void AddAccessOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--tls-client-ca", config->tls_client_ca,
                   "CA certificates, PEM: clients must show a certificate of one of them, and the "
                   "SPIFFE id in it says who they are. Default: none");
-  app->add_option("--tokens", config->tokens,
-                  "Who may call: a fusion.v1.Access in protobuf's text format, with the SHA-256 of "
-                  "each token (fusionctl token). Read again when it changes. Default: everybody");
+  app->add_option(
+      "--tokens", config->tokens,
+      "Who may call: a fusion.v1.Access in protobuf's text format, with the SHA-256 of "
+      "each token (fusionctl token). Read again when it changes. Default: everybody may "
+      "plan and report; on a unix socket this process's user and root may do all");
   app->add_flag("--allow-plaintext", config->allow_plaintext,
                 "Listen without TLS, and with --admin, where other machines can connect");
   app->add_flag("--tenant-namespaces", config->tenant_namespaces,
@@ -139,6 +150,14 @@ void AddAccessOptions(CLI::App* app, ServerConfig* config) {
                   "key for HMAC-SHA256; called as the file without its ending. May be given more "
                   "than once: the first signs, the others are named to clients")
       ->allow_extra_args(false);
+  app->add_option("--import-key", config->import_keys,
+                  "What 'store import' takes as it is: entries that this key signed, which is the "
+                  "--signing-key of the server that exported them, or its public half (PEM). What "
+                  "nobody signed is made again here and compared. May be given more than once")
+      ->allow_extra_args(false);
+  app->add_flag("--insecure-permissions", config->insecure_permissions,
+                "Start although others can write the store, keys, tokens, configuration, rules, "
+                "registered kernels or compilers");
 }
 
 void AddStoreOptions(CLI::App* app, ServerConfig* config) {
@@ -272,38 +291,42 @@ std::string WordsOf(const CLI::ParseError& error) {
   return what;
 }
 
-// What no option can check alone; empty if all is well.
-std::string ContradictionIn(const ServerConfig& config) {
-  if (config.tls_cert.empty() != config.tls_key.empty()) {
-    return config.tls_cert.empty() ? "--tls-key: expected --tls-cert beside it"
-                                   : "--tls-cert: expected --tls-key beside it";
-  }
-  if (!config.tls_client_ca.empty() && config.tls_cert.empty()) {
-    return "--tls-client-ca: expected --tls-cert and --tls-key beside it";
-  }
-  if (config.tenant_namespaces && config.tokens.empty() && config.tls_client_ca.empty()) {
-    return "--tenant-namespaces: nobody says who he is; expected --tokens or --tls-client-ca";
-  }
-  const std::vector<std::string>& allowed = config.allowed_compilers;
-  for (const std::string& path : allowed) {
-    if (!path.starts_with('/')) {
-      return StrCat("--allow-compiler: ", Quote(path), " is no absolute path");
-    }
-  }
-  if (config.compiler.empty() ||
-      std::find(allowed.begin(), allowed.end(), config.compiler) != allowed.end()) {
-    return "";
-  }
-  return StrCat("--compiler: ", Quote(config.compiler),
-                " is not one of --allow-compiler: ", StrJoin(allowed, ", "));
-}
-
 // Values that are words of their own until all of them are known.
 struct Words {
   std::string level = "info";
   std::string sandbox{SandboxName(Sandbox::kAuto)};
+  std::string socket_mode;
   std::vector<std::string> tenant_limits;
 };
+
+// What no option can check alone: one "--flag: ..." each.
+std::vector<std::string> ContradictionsIn(const ServerConfig& config, const Words& words) {
+  std::vector<std::string> out;
+  auto unless = [&out](bool fine, std::string complaint) {
+    if (!fine) out.push_back(std::move(complaint));
+  };
+  const bool certificate = !config.tls_cert.empty();
+  unless(certificate || config.tls_key.empty(), "--tls-key: expected --tls-cert beside it");
+  unless(!certificate || !config.tls_key.empty(), "--tls-cert: expected --tls-key beside it");
+  unless(certificate || config.tls_client_ca.empty(),
+         "--tls-client-ca: expected --tls-cert and --tls-key beside it");
+  unless(!config.tenant_namespaces || !config.tokens.empty() || !config.tls_client_ca.empty(),
+         "--tenant-namespaces: nobody says who he is; expected --tokens or --tls-client-ca");
+  unless(config.socket_access.group.empty() || (config.socket_access.mode & 0060) == 0060,
+         StrCat("--socket-mode: ", words.socket_mode,
+                " keeps the group of --socket-group out; expected 0660"));
+  const std::vector<std::string>& allowed = config.allowed_compilers;
+  for (const std::string& path : allowed) {
+    unless(path.starts_with('/'),
+           StrCat("--allow-compiler: ", Quote(path), " is no absolute path"));
+  }
+  unless(config.compiler.empty() || Contains(allowed, config.compiler),
+         StrCat("--compiler: ", Quote(config.compiler),
+                " is not one of --allow-compiler: ", StrJoin(allowed, ", ")));
+  unless(!config.store_dir.empty() || !config.tenant_limits.BoundsStores(),
+         "--tenant-limit: stored= bounds what is on disk; expected --store beside it");
+  return out;
+}
 
 void AddOptions(CLI::App* app, CommandLine* line, Words* words) {
   app->footer(kFooter);
@@ -314,7 +337,7 @@ void AddOptions(CLI::App* app, CommandLine* line, Words* words) {
                 "Exit code 0 or 2")
       ->configurable(false);
   app->allow_config_extras(CLI::config_extras_mode::error);
-  AddNetworkOptions(app, &line->config);
+  AddNetworkOptions(app, &line->config, &words->socket_mode);
   AddSharingOptions(app, &line->config, &words->tenant_limits);
   AddAccessOptions(app, &line->config);
   AddStoreOptions(app, &line->config);
@@ -324,43 +347,107 @@ void AddOptions(CLI::App* app, CommandLine* line, Words* words) {
   AddLifeOptions(app, &line->config, &words->level);
 }
 
-// Gives an entry of a config file as if it were the whole file.
-class OneEntry final : public CLI::ConfigTOML {
+// Gives some entries of a config file as if they were the whole file.
+class SomeEntries final : public CLI::ConfigTOML {
  public:
-  explicit OneEntry(CLI::ConfigItem item) : item_(std::move(item)) {}
+  explicit SomeEntries(std::vector<CLI::ConfigItem> entries) : entries_(std::move(entries)) {}
   std::vector<CLI::ConfigItem> from_config(std::istream& /*input*/) const override {
-    return {item_};
+    return entries_;
   }
 
  private:
-  CLI::ConfigItem item_;
+  std::vector<CLI::ConfigItem> entries_;
 };
 
-// One line "fusiond: FILE:LINE: ..." for each entry that no option takes; empty if all are well, or
-// if there is no such file, which the parser says itself.
-std::string CheckConfigFile(const std::string& path, ConfigLines* lines) {
+// A command line and the entries of its config file, with those that no option takes, each alone,
+// taken out.
+struct Sifted {
+  std::vector<std::string> words;  // without the program's name
+  std::vector<CLI::ConfigItem> items;
+  std::vector<std::string> problems;  // "FILE:LINE: ..." or "--flag: ..."
+};
+
+// What is wrong with one option; empty: nothing.
+std::string WhyNot(std::vector<std::string> words, std::vector<CLI::ConfigItem> items) {
+  CommandLine ignored;
+  Words more;
+  CLI::App app("", "fusiond");
+  AddOptions(&app, &ignored, &more);
+  app.config_formatter(std::make_shared<SomeEntries>(std::move(items)));
+  std::reverse(words.begin(), words.end());  // as the library wants them
+  try {
+    app.parse(std::move(words));
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) return WordsOf(error);
+  }
+  return "";
+}
+
+// `path` may be no file that can be read, which the parser says itself.
+void SiftConfigFile(const std::string& path, ConfigLines* lines, Sifted* out) {
   constexpr int64_t kMaxFileBytes = int64_t{1} << 20;
   absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
-  if (!text.ok()) return "";
+  if (!text.ok()) return;
   *lines = ConfigLines(path, *text);
   std::istringstream in(*text);
-  std::string wrong;
   std::map<std::string, size_t> seen;
   for (const CLI::ConfigItem& item : CLI::ConfigTOML().from_config(in)) {
-    CommandLine ignored;
-    Words words;
-    CLI::App app("", "fusiond");
-    AddOptions(&app, &ignored, &words);
-    app.config_formatter(std::make_shared<OneEntry>(item));
     const std::string place = lines->Place(item.name, seen[item.name]++);
-    try {
-      app.parse(std::vector<std::string>{path, "--config"});  // the last word first
-    } catch (const CLI::ParseError& error) {
-      wrong +=
-          StrCat("fusiond: ", place.empty() ? StrCat(path, ": ") : place, WordsOf(error), "\n");
+    const std::string why = WhyNot({"--config", path}, {item});
+    if (why.empty()) {
+      out->items.push_back(item);
+    } else {
+      out->problems.push_back(StrCat(place.empty() ? StrCat(path, ": ") : place, why));
     }
   }
-  return wrong;
+}
+
+// An option begins with two dashes and has one value at most, behind it.
+void SiftCommandLine(const std::vector<std::string>& given, Sifted* out) {
+  for (size_t i = 0; i < given.size();) {
+    std::vector<std::string> group = {given[i++]};
+    const bool option = group[0].starts_with("--") && group[0].find('=') == std::string::npos;
+    if (option && i < given.size() && !given[i].starts_with("--")) group.push_back(given[i++]);
+    const std::string why = WhyNot(group, {});
+    if (why.empty()) {
+      out->words.insert(out->words.end(), group.begin(), group.end());
+    } else {
+      out->problems.push_back(why);
+    }
+  }
+}
+
+// Takes values that are words of their own into the configuration.
+void TakeWords(const Words& words, CommandLine* line, std::vector<std::string>* problems) {
+  ServerConfig& config = line->config;
+  for (const std::string& limit : words.tenant_limits) {
+    absl::Status parsed = ParseTenantLimit(limit, &config.tenant_limits);
+    if (!parsed.ok()) problems->push_back(StrCat("--tenant-limit: ", Message(parsed)));
+  }
+  config.sandbox = ParseSandbox(words.sandbox).value_or(Sandbox::kAuto);
+  config.log_level = ParseLogLevel(words.level).value_or(LogLevel::kInfo);
+  if (config.workers == 0) {
+    config.workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+  }
+  constexpr mode_t kForGroup = 0660;
+  SocketAccess& access = config.socket_access;
+  if (!access.group.empty()) access.mode = kForGroup;
+  if (!words.socket_mode.empty()) {
+    access.mode = ParseSocketMode(words.socket_mode).value_or(access.mode);
+  }
+}
+
+// What is sound of what was given, so that --check-config can look at it.
+void ParseSound(const Sifted& sifted, CommandLine* line, Words* words) {
+  CLI::App app("", "fusiond");
+  AddOptions(&app, line, words);
+  app.config_formatter(std::make_shared<SomeEntries>(sifted.items));
+  std::vector<std::string> reversed(sifted.words.rbegin(), sifted.words.rend());
+  try {
+    app.parse(std::move(reversed));
+  } catch (const CLI::ParseError&) {
+    // What is wrong has been said.
+  }
 }
 
 }  // namespace
@@ -373,7 +460,8 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   CLI::App app(kSummary, "fusiond");
   Words words;
   AddOptions(&app, &line, &words);
-  std::string wrong;
+  Sifted sifted;
+  std::string failure;
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {  // the library has no other way to say it
@@ -383,36 +471,33 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
       line.text = out.str();
       return line;
     }
-    wrong = StrCat("fusiond: ", WordsOf(error), "\n");
+    // Which of them are to blame only a look at each of them says.
+    SiftCommandLine(line.given, &sifted);
+    failure = WordsOf(error);
   }
-  // Which line of the file is to blame only a look at each of them says.
   if (app.get_config_ptr()->count() > 0) {
-    std::string in_file = CheckConfigFile(app.get_config_ptr()->as<std::string>(), &line.lines);
-    if (!in_file.empty()) wrong = std::move(in_file);
+    line.config.config_file = app.get_config_ptr()->as<std::string>();
+    SiftConfigFile(line.config.config_file, &line.lines, &sifted);
   }
-  if (wrong.empty()) {
-    std::string contradiction = ContradictionIn(line.config);
-    for (const std::string& limit : words.tenant_limits) {
-      absl::Status parsed = ParseTenantLimit(limit, &line.config.tenant_limits);
-      if (!parsed.ok()) contradiction = StrCat("--tenant-limit: ", Message(parsed));
-    }
-    if (contradiction.empty() && line.config.store_dir.empty() &&
-        line.config.tenant_limits.BoundsStores()) {
-      contradiction = "--tenant-limit: stored= bounds what is on disk; expected --store beside it";
-    }
-    if (!contradiction.empty()) {
-      wrong = StrCat("fusiond: ", line.lines.Locate(contradiction, line.given), "\n");
+  if (sifted.problems.empty() && !failure.empty()) sifted.problems.push_back(failure);
+  const bool sound = sifted.problems.empty();
+  if (!sound && Contains(line.given, std::string("--check-config"))) {
+    line.check_only = true;
+    ParseSound(sifted, &line, &words);
+  }
+  if (sound || line.check_only) {
+    std::vector<std::string> more;
+    TakeWords(words, &line, &more);
+    for (std::string& one : ContradictionsIn(line.config, words)) more.push_back(std::move(one));
+    for (const std::string& one : more) {
+      sifted.problems.push_back(line.lines.Locate(one, line.given));
     }
   }
-  if (!wrong.empty()) {
+  if (line.check_only) {
+    line.problems = std::move(sifted.problems);
+  } else if (!sifted.problems.empty()) {
     line.exit_code = 2;
-    line.text = std::move(wrong);
-    return line;
-  }
-  line.config.sandbox = ParseSandbox(words.sandbox).value_or(Sandbox::kAuto);
-  line.config.log_level = ParseLogLevel(words.level).value_or(LogLevel::kInfo);
-  if (line.config.workers == 0) {
-    line.config.workers = std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
+    for (const std::string& one : sifted.problems) line.text += StrCat("fusiond: ", one, "\n");
   }
   return line;
 }

@@ -9,6 +9,7 @@
 #include "core/bundle/options.h"
 #include "core/compile/sandbox.h"
 #include "server/config_file.h"
+#include "server/listen_address.h"
 #include "server/tenant_limits.h"
 
 namespace fusion {
@@ -16,7 +17,9 @@ namespace fusion {
 /// What an operator can set, by flag or in the config file. The help text of each flag states unit
 /// and meaning; see deploy/fusiond.conf for an example with reasons.
 struct ServerConfig {
+  std::string config_file;                                // empty: none
   std::vector<std::string> listen = {"127.0.0.1:50051"};  // "host:port" or "unix:/path"
+  SocketAccess socket_access;                             // of every "unix:/path"
   std::string admin;                                      // "host:port"; empty: no admin port
   std::string store_dir;                                  // empty: memory only
   int64_t store_limit_bytes = int64_t{4} << 30;           // INT64_MAX: none
@@ -56,8 +59,10 @@ struct ServerConfig {
   bool allow_plaintext = false;
   bool reflection = false;
   std::vector<std::string> signing_keys;  // files, the one that signs first
-  int64_t log_usual = 100;                // most usual calls a second that are logged; below 0: all
-  std::string kernels;  // file or directory of RegisteredKernels in text format; empty: none
+  std::vector<std::string> import_keys;   // files: of whose archives are taken as they are
+  bool insecure_permissions = false;
+  int64_t log_usual = 100;  // most usual calls a second that are logged; below 0: all
+  std::string kernels;      // file or directory of RegisteredKernels in text format; empty: none
 };
 
 /// The outcome of reading the command line and the config file it names.
@@ -69,14 +74,17 @@ struct CommandLine {
   std::string text;
   /// --check-config: say whether a start would work, and leave.
   bool check_only = false;
+  /// With --check-config, which goes on with the rest: what is wrong with flags and config file,
+  /// one line each.
+  std::vector<std::string> problems = {};
   /// What the program was called with, and where the names of the config file stand.
   std::vector<std::string> given = {};
   ConfigLines lines = {};
 };
 
-/// Reads flags, then the file of --config for whatever no flag gives. Messages name the flag, or
-/// file, line and name: each line of the file that is wrong has one, also where a flag goes before
-/// it.
+/// Reads flags, then the file of --config for whatever no flag gives. Everything that is wrong has
+/// a line, which names the flag, or file, line and name; also a line of the file that a flag
+/// overrides.
 CommandLine ParseCommandLine(int argc, const char* const* argv);
 
 /// Version of this program: "0.1.0".

@@ -77,7 +77,7 @@ std::string PeerOf(int fd) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ConnectionListener>> ConnectionListener::Open(
-    const std::vector<std::string>& addresses, int64_t limit) {
+    const std::vector<std::string>& addresses, int64_t limit, const SocketAccess& access) {
   std::unique_ptr<ConnectionListener> listener(new ConnectionListener(limit));
   listener->wake_ = UniqueFd(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (!listener->wake_.valid())
@@ -86,15 +86,16 @@ absl::StatusOr<std::unique_ptr<ConnectionListener>> ConnectionListener::Open(
   if (!listener->hand_.valid())
     return Internal("no file descriptor: ", std::generic_category().message(errno));
   for (size_t i = 0; i < addresses.size(); ++i) {
-    RETURN_IF_ERROR(listener->Listen(i, addresses[i]));
+    RETURN_IF_ERROR(listener->Listen(i, addresses[i], access));
   }
   return listener;
 }
 
 ConnectionListener::~ConnectionListener() { Stop(); }
 
-absl::Status ConnectionListener::Listen(size_t index, const std::string& address) {
-  ASSIGN_OR_RETURN(ListeningSockets sockets, ListenOn(address));
+absl::Status ConnectionListener::Listen(size_t index, const std::string& address,
+                                        const SocketAccess& access) {
+  ASSIGN_OR_RETURN(ListeningSockets sockets, ListenOn(address, access));
   addresses_.push_back(sockets.address);
   for (UniqueFd& fd : sockets.fds) listeners_.push_back({std::move(fd), index});
   return absl::OkStatus();

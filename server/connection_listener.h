@@ -25,10 +25,10 @@ class ConnectionListener {
   /// Takes a connection that came in on the `address`-th address. Non-blocking, closed on exec.
   using Take = std::function<void(size_t address, int listener, UniqueFd connection)>;
 
-  /// Listens on "host:port" (port 0: any free one) and "unix:/path" (mode 0600); what comes waits
-  /// until Start. FailedPrecondition, saying why, if one of them does not work.
+  /// Listens on "host:port" (port 0: any free one) and "unix:/path", for whom `access` says; what
+  /// comes waits until Start. FailedPrecondition, saying why, if one of them does not work.
   static absl::StatusOr<std::unique_ptr<ConnectionListener>> Open(
-      const std::vector<std::string>& addresses, int64_t limit);
+      const std::vector<std::string>& addresses, int64_t limit, const SocketAccess& access = {});
   ~ConnectionListener();
 
   /// As asked for, with the real ports.
@@ -81,7 +81,7 @@ class ConnectionListener {
   };
 
   explicit ConnectionListener(int64_t limit) : limit_(limit) {}
-  absl::Status Listen(size_t index, const std::string& address);
+  absl::Status Listen(size_t index, const std::string& address, const SocketAccess& access);
   void AcceptAll();
   void AcceptFrom(const Listener& listener);
   bool HasRoom();

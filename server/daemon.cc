@@ -33,6 +33,7 @@
 #include "server/options_of.h"
 #include "server/signer.h"
 #include "server/status_page.h"
+#include "server/trusted_files.h"
 #include "server/web.h"
 
 namespace fusion {
@@ -68,6 +69,7 @@ class RunningDaemon final : public Daemon {
     if (!scratch.ok()) return Annotate(scratch.status(), "--scratch");
     scratch_ = std::make_unique<Scratch>(*std::move(scratch));
     // First what fails most often and costs nothing.
+    RETURN_IF_ERROR(CheckTrust());
     RETURN_IF_ERROR(OpenAccess());
     RETURN_IF_ERROR(ReadRules());
     RETURN_IF_ERROR(ReadKernels());
@@ -156,6 +158,7 @@ class RunningDaemon final : public Daemon {
                 },
             .authenticator = *authenticator_,
             .signer = *signer_,
+            .import_keys = import_keys_,
             .admission = *admission_,
             .warm = *warm_,
             .observer = *metrics_,
@@ -175,6 +178,7 @@ class RunningDaemon final : public Daemon {
                                                {"expected", "a higher RLIMIT_NOFILE"}});
     }
     return {.listen = config().listen,
+            .socket_access = config().socket_access,
             .certificates = certificates_.get(),
             .max_connections = connections,
             .connection_idle = Seconds(config().connection_idle_seconds),
@@ -184,17 +188,35 @@ class RunningDaemon final : public Daemon {
             .reflection = config().reflection};
   }
 
+  // What others can write is no reason not to start for an operator who says so.
+  absl::Status Insist(const absl::Status& untrusted) {
+    if (untrusted.ok() || !config().insecure_permissions) return untrusted;
+    logger_.Warning("insecure_permissions", {{"reason", Message(untrusted)}});
+    return absl::OkStatus();
+  }
+
+  absl::Status CheckTrust() {
+    for (const absl::Status& untrusted : UntrustedFiles(config())) {
+      RETURN_IF_ERROR(Insist(untrusted));
+    }
+    return Insist(CheckTrustedWork("--scratch", scratch_->path()));
+  }
+
   absl::Status OpenAccess() {
     RETURN_IF_ERROR(CheckExposure(config()));
     if (!config().tls_cert.empty()) {
       ASSIGN_OR_RETURN(certificates_, Certificates::Open(CertificateFilesOf(config()), logger_));
     }
-    absl::StatusOr<std::unique_ptr<Authenticator>> authenticator = Authenticator::Open(
-        {.tokens_file = config().tokens, .certificates = !config().tls_client_ca.empty()}, logger_);
+    absl::StatusOr<std::unique_ptr<Authenticator>> authenticator =
+        Authenticator::Open({.tokens_file = config().tokens,
+                             .certificates = !config().tls_client_ca.empty(),
+                             .trusted_only = !config().insecure_permissions},
+                            logger_);
     if (!authenticator.ok()) return Annotate(authenticator.status(), "--tokens");
     authenticator_ = *std::move(authenticator);
     ASSIGN_OR_RETURN(std::vector<SigningKey> keys, ReadSigningKeys(config().signing_keys));
     signer_ = std::make_unique<Signer>(std::move(keys));
+    ASSIGN_OR_RETURN(import_keys_, ReadImportKeys(config().import_keys));
     return absl::OkStatus();
   }
 
@@ -218,6 +240,7 @@ class RunningDaemon final : public Daemon {
     absl::Status made = MakeDirectories(config().store_dir);
     // A full disk is no reason not to serve: OpenDiskStores makes it once there is room.
     if (!made.ok() && !absl::IsResourceExhausted(made)) return Annotate(made, "--store");
+    RETURN_IF_ERROR(Insist(CheckTrustedWork("--store", config().store_dir)));
     absl::StatusOr<DiskStores> disk = OpenDiskStores(StoreOptionsOf(config()), logger_);
     if (!disk.ok()) return Annotate(disk.status(), "--store");
     measurements_ = std::move(disk->measurements);
@@ -238,6 +261,9 @@ class RunningDaemon final : public Daemon {
     absl::StatusOr<RegisteredKernels> kernels =
         ReadRegisteredKernels(config().kernels, CheckRuleOps);
     if (!kernels.ok()) return Annotate(kernels.status(), "--kernels");
+    for (const absl::Status& untrusted : UntrustedSources(*kernels)) {
+      RETURN_IF_ERROR(Insist(untrusted));
+    }
     pipeline_options_.registered = *std::move(kernels);
     return absl::OkStatus();
   }
@@ -432,6 +458,7 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<Certificates> certificates_;  // null: no TLS
   std::unique_ptr<Authenticator> authenticator_;
   std::unique_ptr<Signer> signer_;
+  std::vector<SigningKey> import_keys_;
   std::thread reloader_;
   std::unique_ptr<Scratch> scratch_;
   std::unique_ptr<CommandRunner> runner_;

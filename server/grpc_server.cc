@@ -6,6 +6,7 @@
 #include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/impl/server_builder_option.h>
 #include <grpcpp/resource_quota.h>
+#include <grpcpp/security/server_credentials.h>
 
 #include <algorithm>
 #include <atomic>
@@ -19,6 +20,7 @@
 #include "server/fusion_service.h"
 #include "server/impatient_peers.h"
 #include "server/memory_guard.h"
+#include "server/peer.h"
 #include "server/tls_credentials.h"
 
 namespace fusion {
@@ -69,17 +71,6 @@ int ClampedMilliseconds(Nanoseconds time) {
   return static_cast<int>(std::min<int64_t>(time / std::chrono::milliseconds(1), INT_MAX));
 }
 
-// "[::1]:4711" of gRPC's "ipv6:%5B::1%5D:4711".
-std::string PlainPeer(std::string_view peer) {
-  std::string plain(peer.substr(peer.find(':') + 1));
-  for (const auto& [escaped, bare] :
-       {std::pair("%5B", "["), std::pair("%5D", "]"), std::pair("%25", "%")}) {
-    const size_t at = plain.find(escaped);
-    if (at != std::string::npos) plain.replace(at, 3, bare);
-  }
-  return plain;
-}
-
 // The library for reflection adds it to every server of the program that it is linked to.
 class WithoutReflection final : public grpc::ServerBuilderOption {
  public:
@@ -99,12 +90,11 @@ class RunningServer final : public GrpcServer {
   ~RunningServer() override { Shutdown(Nanoseconds(0)); }
 
   absl::Status Listen(const GrpcServerOptions& options) {
-    ASSIGN_OR_RETURN(listener_, ConnectionListener::Open(options.listen, options.max_connections));
+    ASSIGN_OR_RETURN(listener_, ConnectionListener::Open(options.listen, options.max_connections,
+                                                         options.socket_access));
     grpc::ServerBuilder builder;
     for (const std::string& address : options.listen) {
-      acceptors_.push_back(builder.experimental().AddExternalConnectionAcceptor(
-          grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
-          CredentialsFor(address, options.certificates)));
+      acceptors_.push_back(AcceptorsFor(address, options.certificates, &builder));
     }
     builder.SetMaxReceiveMessageSize(TransportLimit(parts_.max_request_bytes));
     builder.SetMaxSendMessageSize(-1);
@@ -130,9 +120,11 @@ class RunningServer final : public GrpcServer {
     if (server_ == nullptr) return Internal("gRPC does not start");
     listener_->Start([this](size_t address, int listening, UniqueFd connection) {
       grpc::experimental::ExternalConnectionAcceptor::NewConnectionParameters parameters;
+      const Acceptors& to = acceptors_[address];
+      const bool owner = to.of_owner != nullptr && IsOwner(connection.get());
       parameters.listener_fd = listening;
       parameters.fd = connection.Release();  // gRPC's from now on
-      acceptors_[address]->HandleNewConnection(&parameters);
+      (owner ? to.of_owner : to.usual)->HandleNewConnection(&parameters);
     });
     guard_ = std::make_unique<MemoryGuard>(
         options.unusual_bytes,
@@ -196,13 +188,26 @@ class RunningServer final : public GrpcServer {
     return parts;
   }
 
-  // Who may open the socket file is its own matter.
-  std::shared_ptr<grpc::ServerCredentials> CredentialsFor(const std::string& address,
-                                                          Certificates* certificates) {
-    if (certificates == nullptr || address.starts_with("unix:")) {
-      return grpc::InsecureServerCredentials();
+  // Where the connections of an address go. gRPC does not say of which connection a call is, so
+  // those of this server's owner have credentials of their own, which calls show (kOwnerTransport).
+  struct Acceptors {
+    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> usual;
+    std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> of_owner;  // of unix sockets
+  };
+
+  Acceptors AcceptorsFor(const std::string& address, Certificates* certificates,
+                         grpc::ServerBuilder* builder) {
+    auto add = [builder](std::shared_ptr<grpc::ServerCredentials> credentials) {
+      return builder->experimental().AddExternalConnectionAcceptor(
+          grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+          std::move(credentials));
+    };
+    if (address.starts_with("unix:")) {
+      return {.usual = add(grpc::InsecureServerCredentials()),
+              .of_owner = add(grpc::experimental::LocalServerCredentials(UDS))};
     }
-    return credentials_.emplace_back(TlsCredentials(*certificates));
+    if (certificates == nullptr) return {.usual = add(grpc::InsecureServerCredentials())};
+    return {.usual = add(credentials_.emplace_back(TlsCredentials(*certificates)))};
   }
 
   // What callers can make gRPC keep before, and after, a call is ours to admit.
@@ -253,9 +258,8 @@ class RunningServer final : public GrpcServer {
     const int64_t closed = listener_->CloseLocal();
     if (closed == 0) return;
     closed_.fetch_add(closed, std::memory_order_relaxed);
-    parts_.logger.Warning(
-        "connection_closed",
-        {{"peer", "unix:"}, {"connections", closed}, {"calls_not_ended", calls}});
+    parts_.logger.Warning("connection_closed",
+                          {{"peer", "unix:"}, {"connections", closed}, {"calls_not_ended", calls}});
   }
 
   const ServiceParts parts_;
@@ -265,7 +269,7 @@ class RunningServer final : public GrpcServer {
   FusionServiceImpl service_;
   FusionAdminImpl admin_;
   std::vector<std::shared_ptr<grpc::ServerCredentials>> credentials_;
-  std::vector<std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor>> acceptors_;
+  std::vector<Acceptors> acceptors_;  // by address
   std::unique_ptr<grpc::Server> server_;
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<MemoryGuard> guard_;

@@ -5,12 +5,14 @@
 #include <vector>
 
 #include "server/certificates.h"
+#include "server/listen_address.h"
 #include "server/service_parts.h"
 
 namespace fusion {
 
 struct GrpcServerOptions {
   std::vector<std::string> listen;       // "host:port", "unix:/path"
+  SocketAccess socket_access;            // of every "unix:/path"
   Certificates* certificates = nullptr;  // of every "host:port"; null: no TLS
   int64_t max_connections = 16384;
   Nanoseconds connection_idle = std::chrono::minutes(30);  // then it is closed

@@ -102,44 +102,76 @@ class Places {
   const TextFormat::ParseInfoTree& tree_;
 };
 
-absl::Status AddTokens(const v1::Access& wire, const Places& places, KnownCallers* out) {
+using Problems = std::vector<absl::Status>;
+
+absl::Status AddToken(const v1::AccessToken& wire, std::set<std::string>* names,
+                      KnownCallers* out) {
+  ASSIGN_OR_RETURN(AccessToken token, DecodeToken(wire));
+  if (!names->insert(token.name).second) {
+    return InvalidArgument("name: an earlier token has the same");
+  }
+  const Digest digest = token.digest;
+  auto [at, added] = out->tokens.emplace(digest, std::move(token));
+  if (added) return absl::OkStatus();
+  return InvalidArgument("sha256: that of ", QuoteShort(at->second.name), " too");
+}
+
+void AddTokens(const v1::Access& wire, const Places& places, KnownCallers* out,
+               Problems* problems) {
   std::set<std::string> names;
   for (int i = 0; i < wire.tokens_size(); ++i) {
-    std::string where = StrCat(places.Of(v1::Access::kTokensFieldNumber, i), " ",
-                               QuoteShort(wire.tokens(i).name()));
-    absl::StatusOr<AccessToken> token = DecodeToken(wire.tokens(i));
-    if (!token.ok()) return Annotate(token.status(), where);
-    if (!names.insert(token->name).second) {
-      return InvalidArgument(where, ": name: an earlier token has the same");
-    }
-    Digest digest = token->digest;
-    auto [at, added] = out->tokens.emplace(digest, *std::move(token));
-    if (!added) {
-      return InvalidArgument(where, ": sha256: that of ", QuoteShort(at->second.name), " too");
-    }
+    absl::Status added = AddToken(wire.tokens(i), &names, out);
+    if (added.ok()) continue;
+    problems->push_back(Annotate(added, StrCat(places.Of(v1::Access::kTokensFieldNumber, i), " ",
+                                               QuoteShort(wire.tokens(i).name()))));
+  }
+}
+
+absl::Status AddIdentity(const v1::AccessIdentity& entry, std::set<std::string>* prefixes,
+                         KnownCallers* out) {
+  ASSIGN_OR_RETURN(AccessIdentity identity, DecodeIdentity(entry));
+  const bool fresh =
+      entry.has_id() ? !out->ids.contains(entry.id()) : prefixes->insert(entry.prefix()).second;
+  if (!fresh) return InvalidArgument("an earlier entry is for the same callers");
+  if (entry.has_id()) {
+    out->ids.emplace(entry.id(), std::move(identity));
+  } else {
+    out->prefixes.emplace_back(entry.prefix(), std::move(identity));
   }
   return absl::OkStatus();
 }
 
-absl::Status AddIdentities(const v1::Access& wire, const Places& places, KnownCallers* out) {
+void AddIdentities(const v1::Access& wire, const Places& places, KnownCallers* out,
+                   Problems* problems) {
   std::set<std::string> prefixes;
   for (int i = 0; i < wire.identities_size(); ++i) {
-    const v1::AccessIdentity& entry = wire.identities(i);
-    std::string where = places.Of(v1::Access::kIdentitiesFieldNumber, i);
-    absl::StatusOr<AccessIdentity> identity = DecodeIdentity(entry);
-    if (!identity.ok()) return Annotate(identity.status(), where);
-    bool fresh =
-        entry.has_id() ? !out->ids.contains(entry.id()) : prefixes.insert(entry.prefix()).second;
-    if (!fresh) return InvalidArgument(where, ": an earlier entry is for the same callers");
-    if (entry.has_id()) {
-      out->ids.emplace(entry.id(), *std::move(identity));
-    } else {
-      out->prefixes.emplace_back(entry.prefix(), *std::move(identity));
-    }
+    absl::Status added = AddIdentity(wire.identities(i), &prefixes, out);
+    if (added.ok()) continue;
+    problems->push_back(Annotate(added, places.Of(v1::Access::kIdentitiesFieldNumber, i)));
   }
   std::stable_sort(out->prefixes.begin(), out->prefixes.end(),
                    [](const auto& a, const auto& b) { return a.first.size() > b.first.size(); });
-  return absl::OkStatus();
+}
+
+KnownCallers Parse(std::string_view text, const std::string& name, Problems* problems) {
+  TextFormat::ParseInfoTree tree;
+  v1::Access wire;
+  KnownCallers out;
+  if (std::optional<TextError> error = ReadTextFormat(text, &wire, &tree)) {
+    problems->push_back(
+        InvalidArgument(name, ":", error->line, ": column ", error->column, ": ", error->message));
+    return out;
+  }
+  if (wire.tokens_size() > kMaxEntries || wire.identities_size() > kMaxEntries) {
+    problems->push_back(InvalidArgument(name, ": ", wire.tokens_size(), " tokens and ",
+                                        wire.identities_size(), " identities; expected at most ",
+                                        kMaxEntries, " of each"));
+    return out;
+  }
+  const Places places(name, tree);
+  AddTokens(wire, places, &out, problems);
+  AddIdentities(wire, places, &out, problems);
+  return out;
 }
 
 }  // namespace
@@ -163,20 +195,9 @@ size_t DigestHash::operator()(const Digest& digest) const {
 }
 
 absl::StatusOr<KnownCallers> ParseKnownCallers(std::string_view text, const std::string& name) {
-  TextFormat::ParseInfoTree tree;
-  v1::Access wire;
-  if (std::optional<TextError> error = ReadTextFormat(text, &wire, &tree)) {
-    return InvalidArgument(name, ":", error->line, ": column ", error->column, ": ",
-                           error->message);
-  }
-  if (wire.tokens_size() > kMaxEntries || wire.identities_size() > kMaxEntries) {
-    return InvalidArgument(name, ": ", wire.tokens_size(), " tokens and ", wire.identities_size(),
-                           " identities; expected at most ", kMaxEntries, " of each");
-  }
-  KnownCallers out;
-  const Places places(name, tree);
-  RETURN_IF_ERROR(AddTokens(wire, places, &out));
-  RETURN_IF_ERROR(AddIdentities(wire, places, &out));
+  Problems problems;
+  KnownCallers out = Parse(text, name, &problems);
+  if (!problems.empty()) return problems.front();
   return out;
 }
 
@@ -184,6 +205,14 @@ absl::StatusOr<KnownCallers> ReadKnownCallers(const std::string& path) {
   absl::StatusOr<std::string> text = ReadFile(path, kMaxAccessBytes);
   if (!text.ok()) return InvalidArgument(Message(text.status()));
   return ParseKnownCallers(*text, path);
+}
+
+std::vector<absl::Status> ProblemsOfKnownCallers(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxAccessBytes);
+  if (!text.ok()) return {InvalidArgument(Message(text.status()))};
+  Problems problems;
+  Parse(*text, path, &problems);
+  return problems;
 }
 
 }  // namespace fusion

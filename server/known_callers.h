@@ -14,9 +14,6 @@
 
 namespace fusion {
 
-/// What callers may do of whom the operator says no more.
-inline constexpr RoleSet kUsualRoles = RoleSet::None().With(Role::kPlan).With(Role::kReport);
-
 /// "plan", "report", "admin".
 std::string_view RoleName(Role role);
 
@@ -53,5 +50,7 @@ absl::StatusOr<KnownCallers> ParseKnownCallers(std::string_view text, const std:
 
 /// The same of a file. Errors of reading it name it too.
 absl::StatusOr<KnownCallers> ReadKnownCallers(const std::string& path);
+/// Everything that is wrong with the file; ReadKnownCallers says the first of it.
+std::vector<absl::Status> ProblemsOfKnownCallers(const std::string& path);
 
 }  // namespace fusion

@@ -1,6 +1,7 @@
 #include "server/listen_address.h"
 
 #include <arpa/inet.h>
+#include <grp.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -16,6 +17,7 @@
 #include <system_error>
 
 #include "absl/strings/cord.h"
+#include "core/base/contains.h"
 #include "core/base/unique_fd.h"
 
 namespace fusion {
@@ -152,9 +154,56 @@ absl::Status CheckListenAddress(const std::string& address) {
   return ParseHostPort(address).status();
 }
 
+absl::StatusOr<mode_t> ParseSocketMode(const std::string& text) {
+  constexpr mode_t kOwner = 0600;
+  constexpr mode_t kMost = 0666;
+  unsigned mode = 0;
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, mode, 8);
+  const bool number = error == std::errc() && stop == end;
+  if (number && (mode & kOwner) == kOwner && (mode & ~kMost) == 0) return mode;
+  return InvalidArgument(QuoteShort(text),
+                         " is no mode of a socket; expected octal digits from 0600 to 0666 with "
+                         "read and write for the owner, as 0660");
+}
+
 namespace {
 
-absl::StatusOr<ListeningSockets> ListenOnUnix(const std::string& address) {
+absl::StatusOr<gid_t> FindGroup(const std::string& name) {
+  gid_t number = 0;
+  const char* end = name.data() + name.size();
+  const auto [stop, error] = std::from_chars(name.data(), end, number);
+  if (error == std::errc() && stop == end) return number;
+  constexpr size_t kMostBytes = 1 << 20;  // of the members' names
+  for (std::vector<char> buffer(4096); buffer.size() <= kMostBytes;
+       buffer.resize(2 * buffer.size())) {
+    group entry{};
+    group* found = nullptr;
+    const int failed = getgrnam_r(name.c_str(), &entry, buffer.data(), buffer.size(), &found);
+    if (failed == ERANGE) continue;
+    if (found != nullptr) return found->gr_gid;
+    break;
+  }
+  return FailedPrecondition("this system has no group ", QuoteShort(name));
+}
+
+// Says who may connect. Until then the umask keeps others out.
+absl::Status SetAccess(const std::string& path, const SocketAccess& access) {
+  if (!access.group.empty()) {
+    ASSIGN_OR_RETURN(const gid_t group, FindGroup(access.group));
+    struct stat facts {};
+    const bool has_it = stat(path.c_str(), &facts) == 0 && facts.st_gid == group;
+    if (!has_it && chown(path.c_str(), static_cast<uid_t>(-1), group) != 0) {
+      return FailedPrecondition("socket file ", Quote(path), ": giving it to group ",
+                                QuoteShort(access.group), ": ", ErrorText(errno));
+    }
+  }
+  if (chmod(path.c_str(), access.mode) == 0) return absl::OkStatus();
+  return FailedPrecondition("socket file ", Quote(path), ": ", ErrorText(errno));
+}
+
+absl::StatusOr<ListeningSockets> ListenOnUnix(const std::string& address,
+                                              const SocketAccess& access) {
   const std::string path = UnixSocketPath(address);
   RETURN_IF_ERROR(ClearUnixSocket(path));
   ASSIGN_OR_RETURN(sockaddr_un socket_address, UnixAddress(path));
@@ -162,8 +211,10 @@ absl::StatusOr<ListeningSockets> ListenOnUnix(const std::string& address) {
   ASSIGN_OR_RETURN(out.fds.emplace_back(),
                    Bind(AF_UNIX, reinterpret_cast<const sockaddr*>(&socket_address),
                         sizeof(socket_address), address));
-  chmod(path.c_str(), 0600);  // until now the umask kept others out
-  return out;
+  absl::Status given = SetAccess(path, access);
+  if (given.ok()) return out;
+  unlink(path.c_str());
+  return given;
 }
 
 int PortOf(const UniqueFd& fd) {
@@ -179,8 +230,17 @@ void SetPort(int port, sockaddr* address) {
 
 }  // namespace
 
-absl::StatusOr<ListeningSockets> ListenOn(const std::string& address) {
-  if (address.starts_with(kUnix)) return ListenOnUnix(address);
+absl::Status CheckSocketGroup(const std::string& group) {
+  ASSIGN_OR_RETURN(const gid_t wanted, FindGroup(group));
+  if (geteuid() == 0 || getegid() == wanted) return absl::OkStatus();
+  const int count = getgroups(0, nullptr);
+  std::vector<gid_t> mine(static_cast<size_t>(std::max(count, 0)));
+  if (getgroups(count, mine.data()) >= 0 && Contains(mine, wanted)) return absl::OkStatus();
+  return FailedPrecondition("this process's user is not in the group ", QuoteShort(group));
+}
+
+absl::StatusOr<ListeningSockets> ListenOn(const std::string& address, const SocketAccess& access) {
+  if (address.starts_with(kUnix)) return ListenOnUnix(address, access);
   ASSIGN_OR_RETURN(AddressList found, Resolve(address));
   ListeningSockets out;
   absl::Status missing;

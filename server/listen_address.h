@@ -1,5 +1,7 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <string>
 #include <vector>
 
@@ -35,10 +37,22 @@ struct ListeningSockets {
   std::vector<UniqueFd> fds;  // one for each address that the host has
   std::string address;        // as asked for, with the real port
 };
-/// Of "host:port" (port 0: any free one, the same for all) or "unix:/path", whose file has mode
-/// 0600 and takes the place of one that a dead server left. FailedPrecondition, saying what the
-/// system says.
-absl::StatusOr<ListeningSockets> ListenOn(const std::string& address);
+/// Who may connect to a socket file.
+struct SocketAccess {
+  mode_t mode = 0600;
+  std::string group;  // name or number of the file's group; empty: this process's
+};
+/// Octal digits: "0660". InvalidArgument unless the owner may read and write, and nobody more than
+/// that.
+absl::StatusOr<mode_t> ParseSocketMode(const std::string& text);
+/// FailedPrecondition unless the group exists and this process may give it a file.
+absl::Status CheckSocketGroup(const std::string& group);
+
+/// Of "host:port" (port 0: any free one, the same for all) or "unix:/path", whose file takes the
+/// place of one that a dead server left, with the rights of `access` from the first moment.
+/// FailedPrecondition, saying what the system says.
+absl::StatusOr<ListeningSockets> ListenOn(const std::string& address,
+                                          const SocketAccess& access = {});
 
 /// Why a server may not be able to listen on "host:port" or "unix:/path", as ListenOn says it. OK
 /// if it works now. Leaves nothing.

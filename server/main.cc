@@ -120,7 +120,8 @@ int Run(const CommandLine& line, const ServiceNotice& notice) {
 
 // Every finding has its line.
 int Check(const CommandLine& line) {
-  int wrong = 0;
+  for (const std::string& problem : line.problems) std::printf("bad   %s\n", problem.c_str());
+  size_t wrong = line.problems.size();
   bool busy = false;
   for (const ConfigFinding& finding : CheckConfig(line.config, SiblingPrograms())) {
     const bool ok = finding.status.ok();

@@ -5,7 +5,10 @@
 namespace fusion {
 
 CertificateFiles CertificateFilesOf(const ServerConfig& config) {
-  return {.certificate = config.tls_cert, .key = config.tls_key, .client_ca = config.tls_client_ca};
+  return {.certificate = config.tls_cert,
+          .key = config.tls_key,
+          .client_ca = config.tls_client_ca,
+          .trusted_only = !config.insecure_permissions};
 }
 
 ToolchainOptions ToolchainOptionsOf(const ServerConfig& config, const std::string& scratch_dir) {

@@ -28,6 +28,7 @@ struct ServiceParts {
   std::function<Capabilities()> capabilities;
   const Authenticator& authenticator;
   Signer& signer;
+  const std::vector<SigningKey>& import_keys;  // of --import-key
   Admission& admission;
   WarmAnswers& warm;
   RpcObserver& observer;

@@ -15,6 +15,12 @@ absl::StatusOr<std::vector<SigningKey>> ReadSigningKeys(const std::vector<std::s
   return keys;
 }
 
+absl::StatusOr<std::vector<SigningKey>> ReadImportKeys(const std::vector<std::string>& paths) {
+  absl::StatusOr<std::vector<SigningKey>> keys = ReadKeys(paths);
+  if (!keys.ok()) return Annotate(keys.status(), "--import-key");
+  return keys;
+}
+
 std::vector<std::string> Signer::key_ids() const {
   std::vector<std::string> out;
   for (const SigningKey& key : keys_) out.push_back(key.id());
@@ -24,14 +30,7 @@ std::vector<std::string> Signer::key_ids() const {
 std::optional<Signature> Signer::SignPlan(const std::shared_ptr<const StoredPlan>& plan,
                                           const std::vector<KernelStatus>& kernels) {
   if (keys_.empty()) return std::nullopt;
-  std::optional<Digest> plan_sha256;
-  {
-    MutexLock lock(&mutex_);
-    const Remembered* known = remembered_.Find(plan->key);
-    if (known != nullptr && known->plan.lock() == plan) plan_sha256 = known->plan_sha256;
-  }
-  if (!plan_sha256.has_value()) plan_sha256 = Sha256(plan->plan_bytes);
-  std::string bytes = SignedPlanBytes(plan->key, *plan_sha256, kernels);
+  std::string bytes = SignedPlanBytes(plan->key, plan->content, kernels);
   {
     MutexLock lock(&mutex_);
     const Remembered* known = remembered_.Find(plan->key);
@@ -42,8 +41,7 @@ std::optional<Signature> Signer::SignPlan(const std::shared_ptr<const StoredPlan
                                          signature.value.size());
   std::vector<std::pair<Digest, Remembered>> forgotten;  // dies unlocked
   MutexLock lock(&mutex_);
-  forgotten =
-      remembered_.Insert(plan->key, {plan, *plan_sha256, std::move(bytes), signature}, cost);
+  forgotten = remembered_.Insert(plan->key, {std::move(bytes), signature}, cost);
   return signature;
 }
 

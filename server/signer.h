@@ -17,9 +17,12 @@ namespace fusion {
 /// sign.
 absl::StatusOr<std::vector<SigningKey>> ReadSigningKeys(const std::vector<std::string>& paths);
 
+/// The keys of --import-key: InvalidArgument, naming flag and file.
+absl::StatusOr<std::vector<SigningKey>> ReadImportKeys(const std::vector<std::string>& paths);
+
 /// Signs what goes to clients with the first of some keys; with none, nothing is signed.
-/// Thread-safe. A signature of a plan is remembered: it costs a hash of the plan and some 40 us the
-/// first time, well under a microsecond later.
+/// Thread-safe. A signature of a plan is remembered: it costs some 40 us the first time, well under
+/// a microsecond later.
 class Signer {
  public:
   explicit Signer(std::vector<SigningKey> keys) : keys_(std::move(keys)) {}
@@ -31,12 +34,14 @@ class Signer {
                                     const std::vector<KernelStatus>& kernels);
   std::optional<Signature> SignKernel(const Digest& key, const Digest& content) const;
 
+  bool signs() const { return !keys_.empty(); }
+  /// Only if it signs.
+  Signature Sign(std::string_view bytes) const { return keys_.front().Sign(bytes); }
+
  private:
   // One plan may be answered with more and more of its kernels ready, and a key may get another
   // plan.
   struct Remembered {
-    std::weak_ptr<const StoredPlan> plan;
-    Digest plan_sha256;
     std::string bytes;  // what the signature is over
     Signature signature;
   };

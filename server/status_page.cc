@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "core/base/trusted_path.h"
 #include "core/base/utc_time.h"
 #include "core/device/host_isa.h"
 
@@ -61,6 +62,10 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"tokens", config.tokens},
           {"allow-plaintext", config.allow_plaintext},
           {"signing-key", config.signing_keys},
+          {"import-key", config.import_keys},
+          {"insecure-permissions", config.insecure_permissions},
+          {"socket-mode", ModeText(config.socket_access.mode)},
+          {"socket-group", config.socket_access.group},
           {"tenant-namespaces", config.tenant_namespaces},
           {"log-usual", config.log_usual},
           {"drain-seconds", config.drain_seconds},

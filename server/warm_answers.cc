@@ -131,7 +131,7 @@ std::shared_ptr<const WarmAnswer> WarmAnswers::Find(const std::string& space,
     }
     if (entry->removals == removals && now - entry->asked_at < kTouchEvery) return answer;
   }
-  const bool there = store_.Touch(answer->reply.plan->key, answer->kernels);
+  const bool there = IsTrue(*answer) && store_.Touch(answer->reply.plan->key, answer->kernels);
   MutexLock lock(&mutex_);
   Entry* entry = answers_.Find(key);
   if (entry == nullptr || entry->answer != answer) return there ? answer : nullptr;
@@ -144,6 +144,16 @@ std::shared_ptr<const WarmAnswer> WarmAnswers::Find(const std::string& space,
   return answer;
 }
 
+// Whether the store has what the answer says, under its keys.
+bool WarmAnswers::IsTrue(const WarmAnswer& answer) const {
+  const StoredPlan& plan = *answer.reply.plan;
+  if (store_.ContentOf(EntryKind::kPlan, plan.key) != plan.content) return false;
+  for (size_t k = 0; k < answer.kernels.size(); ++k) {
+    if (store_.ContentOf(EntryKind::kKernel, answer.kernels[k]) != answer.contents[k]) return false;
+  }
+  return true;
+}
+
 void WarmAnswers::Remember(const std::string& space, const Digest& request, const PlanReply& reply,
                            const std::optional<Signature>& signature) {
   if (!MayBeGivenAgain(reply)) return;
@@ -154,7 +164,10 @@ void WarmAnswers::Remember(const std::string& space, const Digest& request, cons
   auto answer = std::make_shared<WarmAnswer>();
   answer->reply = EncodePlanReply(again, signature);
   answer->plan_bytes = ChargedBytes(*reply.stored);
-  for (const KernelStatus& kernel : reply.kernels) answer->kernels.push_back(kernel.key);
+  for (const KernelStatus& kernel : reply.kernels) {
+    answer->kernels.push_back(kernel.key);
+    answer->contents.push_back(kernel.content);
+  }
   // Before the first look at the store: what is removed from now on is noticed.
   Entry entry{.answer = answer,
               .asked_at = clock_.Now(),
@@ -162,10 +175,10 @@ void WarmAnswers::Remember(const std::string& space, const Digest& request, cons
               .says_unwritten = std::any_of(
                   reply.warnings.begin(), reply.warnings.end(),
                   [](const std::string& warning) { return warning.starts_with(kNotStored); })};
-  if (!store_.Touch(reply.stored->key, answer->kernels)) return;
+  if (!IsTrue(*answer) || !store_.Touch(reply.stored->key, answer->kernels)) return;
   const int64_t bytes =
       kEntryBytes + answer->plan_bytes +
-      static_cast<int64_t>(answer->reply.tail.size() + 32 * answer->kernels.size());
+      static_cast<int64_t>(answer->reply.tail.size() + 64 * answer->kernels.size());
   std::vector<std::pair<Key, Entry>> forgotten;  // dies unlocked
   MutexLock lock(&mutex_);
   forgotten = answers_.Insert({space, request}, std::move(entry), bytes);

@@ -31,7 +31,9 @@ std::optional<RequestName> NameRequest(const std::vector<std::string_view>& piec
 struct WarmAnswer {
   EncodedReply reply;      // but for the time of its stages
   int64_t plan_bytes = 0;  // ChargedBytes of its plan
+  // What the reply says of kernels, in the order of the plan; of its plan `reply.plan` says it.
   std::vector<Digest> kernels;
+  std::vector<Digest> contents;  // SHA-256 of each
 };
 
 /// Answers to recent requests by the bytes of these: the first level of the cache, in front of the
@@ -41,9 +43,9 @@ struct WarmAnswer {
 ///   if (auto warm = answers.Find(tenant, name.digest)) return Send(*warm);
 ///   ... answers.Remember(tenant, name.digest, reply);
 ///
-/// An answer is given again only while the store has its plan and all of its kernels, and counts as
-/// a use of them; one that says that it is not stored, only while that is so. Thread-safe; store
-/// and clock outlive it.
+/// An answer is given again only while the store has the plan and all the kernels that it names,
+/// with the very contents that it names, and counts as a use of them; one that says that it is not
+/// stored, only while that is so. Thread-safe; store and clock outlive it.
 class WarmAnswers {
  public:
   WarmAnswers(Store& store, int64_t budget_bytes, const Clock& clock = Clock::Real())
@@ -70,6 +72,8 @@ class WarmAnswers {
     bool says_unwritten = false;
   };
   using Key = std::pair<std::string, Digest>;
+
+  bool IsTrue(const WarmAnswer& answer) const;
 
   Store& store_;
   const Clock& clock_;

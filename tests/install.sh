@@ -46,8 +46,10 @@ for program in fusiond fusion-worker fusion-exec fusionctl; do
 done
 unit=$prefix/lib/systemd/system/fusiond.service
 start="$prefix/bin/fusiond --config $prefix/etc/fusiond.conf"
-grep -qx "ExecStart=$start" "$unit" || fail "the unit starts something else" "$unit"
-grep -qx "ExecStartPre=$start --check-config" "$unit" || fail "the unit checks something else" "$unit"
+grep -qx "ExecStart=$start --socket-group fusion" "$unit" || fail "the unit starts something else" "$unit"
+grep -qx "ExecStartPre=$start --socket-group fusion --check-config" "$unit" ||
+  fail "the unit checks something else" "$unit"
+grep -qx "g fusion -" "$prefix/lib/sysusers.d/fusiond.conf" || fail "nobody makes the group of the unit"
 
 # From here on with nothing but what is installed, and a model.
 "$build/bin/fusion-modelgen" softmax --out "$work/softmax.onnx" >"$work/modelgen.log"

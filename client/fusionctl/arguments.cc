@@ -106,6 +106,9 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
             ->transform(CLI::AsSizeValue(false))
             ->check(CLI::NonNegativeNumber)
             ->needs(store),
+        app->add_flag("--insecure-permissions", a->insecure_permissions,
+                      "use --store although others can write it")
+            ->needs(store),
         app->add_option("--fusiond", a->fusiond,
                         "program of the fusiond of its own; default: the "
                         "one beside fusionctl")
@@ -499,10 +502,21 @@ void AddStore(CLI::App* app, Arguments* a) {
       ->type_name("FILE");
   store
       ->add_option("--from", a->from,
-                   "import this file of export. Kernels are code that clients run: only files of "
-                   "people that you trust")
+                   "import this file of export. What no --import-key signed is made again here and "
+                   "compared, or refused")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
+  CLI::Option* directory = store->get_option("--store");
+  for (CLI::Option* option :
+       {store
+            ->add_option("--import-key", a->import_keys,
+                         "import with --store: take entries that this key signed as they are, as "
+                         "fusiond --import-key; may be given more than once")
+            ->allow_extra_args(false),
+        store->add_option("--signing-key", a->signing_key,
+                          "export with --store: sign the entries, as fusiond --signing-key")}) {
+    option->needs(directory)->check(CheckNotEmpty)->type_name("FILE")->group("Own fusiond");
+  }
 }
 
 void AddCommands(CLI::App* app, Arguments* a) {
@@ -563,6 +577,8 @@ std::string StoreContradiction(const Arguments& a) {
   if (imports != !a.from.empty()) {
     return imports ? "import: expected --from FILE" : "--from is for import";
   }
+  if (!imports && !a.import_keys.empty()) return "--import-key is for import";
+  if (!exports && !a.signing_key.empty()) return "--signing-key is for export";
   return "";
 }
 

@@ -70,11 +70,14 @@ struct Arguments {
   bool quiet = false;  // no progress
 
   // Where the plan comes from.
-  std::string server;             // empty: an embedded one
-  std::string fusiond;            // program of the embedded server; empty: beside this one
-  std::string store;              // of the embedded server; empty: none
-  int64_t store_limit_bytes = 0;  // of it; 0: none
-  int workers = 0;                // of the embedded server; 0: its default
+  std::string server;                    // empty: an embedded one
+  std::string fusiond;                   // program of the embedded server; empty: beside this one
+  std::string store;                     // of the embedded server; empty: none
+  int64_t store_limit_bytes = 0;         // of it; 0: none
+  bool insecure_permissions = false;     // of it: though others can write `store`
+  std::vector<std::string> import_keys;  // of it, store import: files
+  std::string signing_key;               // of it, store export: file; empty: none
+  int workers = 0;                       // of the embedded server; 0: its default
 
   // Of run: what there is when the service is away.
   std::string cache;          // directory; empty: none

@@ -109,6 +109,9 @@ absl::Status EmbeddedServer::Spawn(const Options& options) {
     add("--store", options.store);
     add("--store-limit", StrCat(options.store_limit_bytes));
   }
+  if (options.insecure_permissions) launch.argv.emplace_back("--insecure-permissions");
+  for (const std::string& key : options.import_keys) add("--import-key", key);
+  if (!options.signing_key.empty()) add("--signing-key", options.signing_key);
   if (options.workers > 0) add("--workers", StrCat(options.workers));
   std::vector<std::string> words = LauncherArgv(launch);
   std::vector<char*> argv;

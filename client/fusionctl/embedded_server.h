@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "core/base/clock.h"
 #include "core/base/mutex.h"
@@ -26,7 +27,10 @@ class EmbeddedServer {
     std::string store;    // empty: none
     // Of its plans and kernels; 0: none. Whoever serves the store may allow more than a default.
     int64_t store_limit_bytes = 0;
-    int workers = 0;  // 0: its default
+    bool insecure_permissions = false;     // `store` may be one that others can write
+    std::vector<std::string> import_keys;  // fusiond --import-key
+    std::string signing_key;               // fusiond --signing-key; empty: none
+    int workers = 0;                       // 0: its default
     Nanoseconds start_timeout = std::chrono::seconds(30);
     Nanoseconds store_timeout = std::chrono::seconds(5);  // while another process has the store
   };

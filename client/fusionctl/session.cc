@@ -127,6 +127,9 @@ absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progr
                    EmbeddedServer::Start({.program = arguments.fusiond,
                                           .store = arguments.store,
                                           .store_limit_bytes = arguments.store_limit_bytes,
+                                          .insecure_permissions = arguments.insecure_permissions,
+                                          .import_keys = arguments.import_keys,
+                                          .signing_key = arguments.signing_key,
                                           .workers = arguments.workers,
                                           .start_timeout = kStartTimeout}));
   ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ConnectEmbedded(server.get()));

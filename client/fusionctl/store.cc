@@ -295,12 +295,16 @@ absl::StatusOr<ExitCode> Import(const Arguments& a, const AdminClient& admin, Pr
     PrintJson(Json{{"plans", taken->plans()},
                    {"kernels", taken->kernels()},
                    {"known", taken->known()},
+                   {"remade", taken->remade()},
                    {"refused_plans", taken->refused_plans()},
                    {"refused", DamageJson(taken->refused())}});
   } else {
     Print(StrCat(DamageText(taken->refused(), taken->refused_plans()), taken->plans(),
-                 " plans and ", taken->kernels(), " kernels taken, ", taken->known(),
-                 " plans were there already, ", taken->refused_plans(), " refused\n"));
+                 " plans and ", taken->kernels(), " kernels taken",
+                 taken->remade() > 0 ? StrCat(" (", taken->remade(), " plans made again here)")
+                                     : std::string(),
+                 ", ", taken->known(), " plans were there already, ", taken->refused_plans(),
+                 " refused\n"));
   }
   return taken->refused_plans() > 0 ? kExitMismatch : kExitOk;
 }

@@ -20,4 +20,8 @@ std::string SignedKernelBytes(const Digest& key, const Digest& content) {
   return StrCat("fusion.v1.kernel\n", BytesOf(key), BytesOf(content));
 }
 
+std::string SignedEntryBytes(char type, const Digest& payload) {
+  return StrCat("fusion.v1.archive\n", std::string(1, type), BytesOf(payload));
+}
+
 }  // namespace fusion

@@ -15,4 +15,8 @@ std::string SignedPlanBytes(const Digest& plan_key, const Digest& plan_sha256,
 /// What the signature of a kernel is over.
 std::string SignedKernelBytes(const Digest& key, const Digest& content);
 
+/// What the signature of an entry of an archive is over: its kind (the type of its frame, see
+/// core/cache/store_archive.h) and the SHA-256 of its bytes.
+std::string SignedEntryBytes(char type, const Digest& payload);
+
 }  // namespace fusion

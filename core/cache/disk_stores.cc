@@ -109,6 +109,9 @@ class LateStore final : public Store {
   }
   bool HasPlan(const Digest& key) const override { return now()->HasPlan(key); }
   bool HasKernel(const Digest& key) const override { return now()->HasKernel(key); }
+  std::optional<Digest> ContentOf(EntryKind kind, const Digest& key) const override {
+    return now()->ContentOf(kind, key);
+  }
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override {
     return now()->Touch(plan, kernels);
   }

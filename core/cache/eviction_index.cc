@@ -97,6 +97,11 @@ void EvictionIndex::Touch(const EntryId& id, int64_t now_ms) {
   touched_.insert(id);
 }
 
+void EvictionIndex::NoteContent(const EntryId& id, const Digest& content) {
+  auto it = entries_.find(id);
+  if (it != entries_.end() && !it->second.content.has_value()) it->second.content = content;
+}
+
 bool EvictionIndex::IsPinned(const EntryId& id) const {
   return id.kind == EntryKind::kPlan ? pins_.contains(id.key) : pinned_kernels_.contains(id.key);
 }

@@ -2,6 +2,7 @@
 
 #include <compare>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 #include <vector>
@@ -25,6 +26,8 @@ struct EntryFacts {
   int64_t created_ms = 0;   // of plans: Unix time
   Digest payload;           // SHA-256 of the stored bytes
   std::string tenant = {};  // who is charged for it
+  /// Store::ContentOf. Not kept on disk: not set until somebody reads or writes the entry.
+  std::optional<Digest> content = std::nullopt;
 };
 
 /// Which entries a store holds and which of them go first: of the few used longest ago, the one
@@ -45,6 +48,8 @@ class EvictionIndex {
   bool Remove(const EntryId& id);
   /// Notes a use; nothing if absent.
   void Touch(const EntryId& id, int64_t now_ms);
+  /// What was read of an entry; nothing if it is absent, or known already: a reader may be late.
+  void NoteContent(const EntryId& id, const Digest& content);
   /// Null if absent; valid until the next change.
   const EntryFacts* Find(const EntryId& id) const;
 

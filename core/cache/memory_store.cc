@@ -78,6 +78,13 @@ void MemoryStore::Insert(const Id& id, Entry entry, int64_t bytes, Evicted* evic
   if (plan != nullptr && entries_.Contains(id)) plans_.insert(PlaceOf(*plan));
 }
 
+std::optional<Digest> MemoryStore::ContentOf(EntryKind kind, const Digest& key) const {
+  MutexLock lock(&mutex_);
+  const Entry* entry = entries_.Peek({kind, key});
+  if (entry == nullptr) return std::nullopt;
+  return entry->plan != nullptr ? entry->plan->content : entry->kernel->content;
+}
+
 bool MemoryStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
   MutexLock lock(&mutex_);
   bool all = entries_.Find({EntryKind::kPlan, plan}) != nullptr;

@@ -21,6 +21,7 @@ class MemoryStore final : public Store {
   std::shared_ptr<const StoredPlan> PeekPlan(const Digest& key) override;
   bool HasPlan(const Digest& key) const override;
   bool HasKernel(const Digest& key) const override;
+  std::optional<Digest> ContentOf(EntryKind kind, const Digest& key) const override;
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
   int64_t removals() const override;
   absl::Status PutBundle(const Bundle& bundle) override;

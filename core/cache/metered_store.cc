@@ -28,6 +28,10 @@ bool MeteredStore::HasPlan(const Digest& key) const { return inner_->HasPlan(key
 
 bool MeteredStore::HasKernel(const Digest& key) const { return inner_->HasKernel(key); }
 
+std::optional<Digest> MeteredStore::ContentOf(EntryKind kind, const Digest& key) const {
+  return inner_->ContentOf(kind, key);
+}
+
 bool MeteredStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
   return inner_->Touch(plan, kernels);
 }

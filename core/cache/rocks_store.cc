@@ -41,8 +41,8 @@ struct Pending {
   EntryFacts facts;
 };
 
-Pending MakePending(EntryKind kind, const Digest& key, std::string_view payload, double cost_ms,
-                    int64_t now_ms) {
+Pending MakePending(EntryKind kind, const Digest& key, const Digest& content,
+                    std::string_view payload, double cost_ms, int64_t now_ms) {
   Pending entry;
   entry.id = {kind, key};
   entry.framed = Frame(payload);
@@ -50,17 +50,19 @@ Pending MakePending(EntryKind kind, const Digest& key, std::string_view payload,
   entry.facts.cost_ms = cost_ms;
   entry.facts.last_use_ms = now_ms;
   entry.facts.payload = FrameDigest(entry.framed);
+  entry.facts.content = content;
   return entry;
 }
 
 std::vector<Pending> PendingEntries(const Bundle& bundle, int64_t now_ms) {
   std::vector<Pending> entries;
   for (const auto& kernel : bundle.kernels) {
-    entries.push_back(MakePending(EntryKind::kKernel, kernel->key, EncodeArtifact(*kernel),
-                                  kernel->compile_ms + kernel->check_ms, now_ms));
+    entries.push_back(MakePending(EntryKind::kKernel, kernel->key, kernel->content,
+                                  EncodeArtifact(*kernel), kernel->compile_ms + kernel->check_ms,
+                                  now_ms));
   }
   if (bundle.plan != nullptr) {
-    entries.push_back(MakePending(EntryKind::kPlan, bundle.plan->key,
+    entries.push_back(MakePending(EntryKind::kPlan, bundle.plan->key, bundle.plan->content,
                                   EncodeStoredPlan(*bundle.plan), kPlanCostMs, now_ms));
     entries.back().facts.created_ms = bundle.plan->created_unix_ms;
   }
@@ -254,6 +256,7 @@ Found<T> RocksStore::Get(EntryKind kind, const EntryKey& asked,
   if (value == nullptr) return {};
   MutexLock lock(&mutex_);
   index_.Touch({kind, asked.digest}, UnixMilliseconds(clock_));
+  index_.NoteContent({kind, asked.digest}, fusion::ContentOf(*value));
   return {std::move(value), Tier::kDisk};
 }
 
@@ -349,6 +352,12 @@ void RocksStore::Delete(const EntryId& id, std::string_view reason) {
 void RocksStore::WriteDeletes(rocksdb::WriteBatch* batch) {
   rocksdb::Status deleted = database_->db().Write({}, batch);
   if (!deleted.ok()) logger_.Warning("store_delete_failed", {{"reason", deleted.ToString()}});
+}
+
+std::optional<Digest> RocksStore::ContentOf(EntryKind kind, const Digest& key) const {
+  MutexLock lock(&mutex_);
+  const EntryFacts* facts = index_.Find({kind, key});
+  return facts != nullptr ? facts->content : std::nullopt;
 }
 
 bool RocksStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
@@ -475,7 +484,10 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
     for (Pending& entry : entries) {
       keep.insert(entry.id);
       const EntryFacts* old = index_.Find(entry.id);
-      if (old != nullptr && old->payload == entry.facts.payload) continue;  // shared, there already
+      if (old != nullptr && old->payload == entry.facts.payload) {  // shared, there already
+        index_.NoteContent(entry.id, *entry.facts.content);
+        continue;
+      }
       if (old != nullptr) entry.facts.tenant = old->tenant;
       written.push_back(&entry);
       const int64_t more = entry.facts.bytes - (old != nullptr ? old->bytes : 0);

@@ -121,6 +121,12 @@ class Store {
   virtual bool HasPlan(const Digest& key) const = 0;
   virtual bool HasKernel(const Digest& key) const = 0;
 
+  /// SHA-256 of what clients get of an entry: of a plan's bytes, of a kernel's shared object.
+  /// nullopt: it is not there, or this cannot be told without reading it. Reads nothing. Who keeps
+  /// something that was made of an entry keeps this too, and looks again before he uses it: a key
+  /// may come to stand for other bytes.
+  virtual std::optional<Digest> ContentOf(EntryKind kind, const Digest& key) const = 0;
+
   /// Notes a use of a plan and its kernels, without reading them; false if one of them is not
   /// there, and then for some none may be noted.
   virtual bool Touch(const Digest& plan, const std::vector<Digest>& kernels) = 0;
@@ -201,6 +207,9 @@ PlacePage PlacesAfter(const PlanPlaces& places, const std::optional<PlanPlace>& 
 /// A plan in short; `is_stored` says whether a kernel is stored compiled.
 PlanSummary Summarise(const StoredPlan& stored,
                       const std::function<bool(const Digest& kernel)>& is_stored);
+
+inline const Digest& ContentOf(const StoredPlan& plan) { return plan.content; }
+inline const Digest& ContentOf(const KernelArtifact& kernel) { return kernel.content; }
 
 /// Bytes of memory an entry is charged.
 int64_t ChargedBytes(const StoredPlan& plan);

@@ -50,6 +50,12 @@ bool TieredStore::HasKernel(const Digest& key) const {
   return front_->HasKernel(key) || back_->HasKernel(key);
 }
 
+// Of the one that would be given.
+std::optional<Digest> TieredStore::ContentOf(EntryKind kind, const Digest& key) const {
+  const std::optional<Digest> near = front_->ContentOf(kind, key);
+  return near.has_value() ? near : back_->ContentOf(kind, key);
+}
+
 // The front keeps what is used near, the back says whether it is there; what it could not write is
 // in front.
 bool TieredStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
@@ -59,7 +65,7 @@ bool TieredStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) 
 
 // What goes from the front for want of room is behind it still, or it was never written: Touch
 // tells. What is forgotten may have been in front alone.
-int64_t TieredStore::removals() const { return back_->removals() + forgets_; }
+int64_t TieredStore::removals() const { return back_->removals() + forgets_ + front_alone_; }
 
 // Those kernels of its plan that are in front alone, because they could not be written, or had to
 // go behind for want of room: whoever made the plan found them in front, and the plan must not be
@@ -95,6 +101,7 @@ absl::Status TieredStore::PutInBoth(const Bundle& bundle,
     stored = back_->PutBundle(whole);
   }
   PutInFront(bundle, forgets);
+  if (!stored.ok()) ++front_alone_;
   if (bundle.plan == nullptr) return stored;
   const Digest& plan = bundle.plan->key;
   if (stored.ok()) {

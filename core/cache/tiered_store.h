@@ -23,6 +23,7 @@ class TieredStore final : public Store {
   std::shared_ptr<const StoredPlan> PeekPlan(const Digest& key) override;
   bool HasPlan(const Digest& key) const override;
   bool HasKernel(const Digest& key) const override;
+  std::optional<Digest> ContentOf(EntryKind kind, const Digest& key) const override;
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
   int64_t removals() const override;
   /// The status of the store behind; the front takes the bundle even if that fails, and its plan is
@@ -65,6 +66,8 @@ class TieredStore final : public Store {
   // must not come into the front afterwards.
   Mutex mutex_;
   std::atomic<int64_t> forgets_{0};
+  // Bundles that went into the front alone: there the same keys may stand for other bytes.
+  std::atomic<int64_t> front_alone_{0};
   LateWriter late_;  // ends before the others
 };
 

@@ -8,6 +8,7 @@
 #include "core/base/logging.h"
 #include "core/bundle/answer.h"
 #include "core/cache/store.h"
+#include "core/cache/store_archive.h"
 #include "core/device/device_spec.h"
 #include "core/pipeline/plan_builds.h"
 #include "core/pipeline/plan_request.h"
@@ -65,6 +66,13 @@ class FusionPipeline {
   /// As PlanBuilds::GetKernel.
   KernelReply GetKernel(const Digest& key, const CancelToken& cancel,
                         std::optional<std::string_view> tenant = std::nullopt);
+
+  /// ArchiveTrust::remake: plans `claimed` again from its key, and where the file has kernels of it
+  /// compiles and checks them; what is made is stored, whatever the file says. Refused are plans
+  /// whose keys do not hold all that planning needs (see Resolver::WorkOf), and those of which
+  /// plan or kernels differ from what is made. Fails as PlanFusion does when `cancel` ends, and
+  /// with ResourceExhausted or Unavailable if nothing can be stored.
+  absl::StatusOr<RemadePlan> Remake(const ClaimedPlan& claimed, const CancelToken& cancel);
 
   /// Failures of kernels that are remembered for a while; those in quarantine are not among them.
   int64_t failures() const { return builds_.failures(); }

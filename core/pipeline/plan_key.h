@@ -1,7 +1,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include "core/base/status.h"
 #include "core/bundle/options.h"
 
 namespace fusion {
@@ -34,5 +36,8 @@ struct PlanKeyParts {
 
 /// The full key; its SHA-256 names the plan. Differs whenever a part differs.
 std::string PlanKey(const PlanKeyParts& parts);
+
+/// Inverse of PlanKey. InvalidArgument for bytes that it does not make.
+absl::StatusOr<PlanKeyParts> ParsePlanKey(std::string_view full_key);
 
 }  // namespace fusion

@@ -70,6 +70,12 @@ class Resolver {
   absl::StatusOr<std::shared_ptr<const Resolved>> Resolve(const PlanRequest& request,
                                                           StageContext& stages);
 
+  /// The work of a plan, from nothing but the plan's full key: what a request that has this key is
+  /// resolved to. FailedPrecondition, saying why, for a key that does not hold all that planning
+  /// needs (open dims, locks, measured tiles, constants and rules of which it has a digest), and
+  /// for one that this server gives to no request: made with another compiler, planner or device.
+  absl::StatusOr<WorkPtr> WorkOf(std::string_view full_key) const;
+
   /// What the graphs of recent requests take.
   int64_t recalled_bytes() const {
     MutexLock lock(&mutex_);

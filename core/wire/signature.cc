@@ -28,4 +28,20 @@ absl::StatusOr<Signature> DecodeSignature(const v1::Signature& wire) {
   }
 }
 
+std::string SignatureToBytes(const Signature& signature) {
+  v1::Signature wire;
+  EncodeSignature(signature, &wire);
+  return wire.SerializeAsString();
+}
+
+absl::StatusOr<Signature> SignatureFromBytes(std::string_view bytes) {
+  v1::Signature wire;
+  if (bytes.size() > INT32_MAX ||
+      !wire.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+    return InvalidArgument("signature: ", bytes.size(),
+                           " bytes that are not a fusion.v1.Signature");
+  }
+  return DecodeSignature(wire);
+}
+
 }  // namespace fusion

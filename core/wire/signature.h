@@ -1,5 +1,8 @@
 #pragma once
 
+#include <string>
+#include <string_view>
+
 #include "core/base/signature.h"
 
 namespace fusion::v1 {
@@ -11,5 +14,9 @@ namespace fusion {
 void EncodeSignature(const Signature& signature, v1::Signature* out);
 /// InvalidArgument for an algorithm that is not known.
 absl::StatusOr<Signature> DecodeSignature(const v1::Signature& wire);
+
+/// The same as one string. InvalidArgument also for bytes that are no v1::Signature.
+std::string SignatureToBytes(const Signature& signature);
+absl::StatusOr<Signature> SignatureFromBytes(std::string_view bytes);
 
 }  // namespace fusion

@@ -11,6 +11,7 @@ StoredPlan MakeStoredPlan(std::string full_key, const Plan& plan, int64_t create
   stored.key = Sha256(full_key);
   stored.full_key = std::move(full_key);
   stored.plan_bytes = PlanToBytes(plan);
+  stored.content = Sha256(stored.plan_bytes);
   stored.ledger_bytes = LedgerToBytes(plan);
   stored.plan = plan;
   stored.created_unix_ms = created_unix_ms;
@@ -46,6 +47,7 @@ absl::StatusOr<StoredPlan> DecodeStoredPlan(std::string_view bytes) {
   stored.key = Sha256(wire.full_key());
   stored.full_key = wire.full_key();
   stored.plan_bytes = wire.plan();
+  stored.content = Sha256(stored.plan_bytes);
   stored.ledger_bytes = wire.ledger();
   stored.created_unix_ms = wire.created_unix_ms();
   return stored;

@@ -13,11 +13,13 @@ struct StoredPlan {
   std::string full_key;  // compared on every read
   Plan plan;
   std::string plan_bytes;       // PlanToBytes(plan): ready to be copied into a reply
+  Digest content;               // SHA-256 of plan_bytes: what a key stands for may change
   std::string ledger_bytes;     // LedgerToBytes(plan)
   int64_t created_unix_ms = 0;  // when it was planned
 };
 
-/// Fills in `key`, `plan_bytes` and `ledger_bytes`. The plan is copied, without spare capacity.
+/// Fills in `key`, `plan_bytes`, `content` and `ledger_bytes`. The plan is copied, without spare
+/// capacity.
 StoredPlan MakeStoredPlan(std::string full_key, const Plan& plan, int64_t created_unix_ms);
 
 /// The entry as one string, as stores keep it.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds the libFuzzer targets (clang, address and undefined behaviour) and runs them, as many at once as there are cores:
-# importers of ONNX and OpGraph, the language of custom ops with expressions and loop bodies, rules, plans. First come the
+# importers of ONNX and OpGraph, the language of custom ops with expressions and loop bodies, texts of graphs, rules, plans. First come the
 # inputs in tests/fuzz/regressions, each of which was a finding once. A new finding is left in build/fuzz/findings and makes
 # the exit status 1.
 #
@@ -76,7 +76,7 @@ start() { # NAME ROUND PROGRAM
   fuzz "$@" &
   running=$((running + 1))
 }
-targets=(onnx:import op_graph:import language:language rules:rules plan:plan)
+targets=(onnx:import op_graph:import language:language graph:graph rules:rules plan:plan)
 if [[ -n $only && " ${targets[*]}" != *" $only:"* ]]; then
   echo "$0: no target $only; targets: ${targets[*]%%:*}" >&2
   exit 2

@@ -83,14 +83,35 @@ class AuthTest : public ServerTest {
   TestCa ca_{"CA of the service"};
 };
 
-TEST_F(AuthTest, WithoutTokensAndCertificatesEverybodyMayDoEverything) {
+TEST_F(AuthTest, WithoutTokensAndCertificatesEverybodyMayPlanAndReport) {
   Start();
   Capabilities capabilities = Connect().value()->GetCapabilities().value();
   EXPECT_EQ(capabilities.authentication, "none");
   EXPECT_EQ(capabilities.tenant, "default");
-  EXPECT_THAT(capabilities.roles, ElementsAre("plan", "report", "admin"));
+  EXPECT_THAT(capabilities.roles, ElementsAre("plan", "report"));
   EXPECT_TRUE(capabilities.signing_keys.empty());
   EXPECT_TRUE(TryWithToken("nobody looks at it").ok());
+}
+
+TEST_F(AuthTest, TheServersOwnUserIsItsAdministratorOnASocketFileAndNowhereElse) {
+  for (const std::vector<std::string>& args : {std::vector<std::string>(), MtlsArgs()}) {
+    Start(args);
+    const std::unique_ptr<Client> owner = Client::Connect(daemon_->local_address(), {}).value();
+    const Capabilities mine = owner->GetCapabilities().value();
+    EXPECT_THAT(mine.roles, ElementsAre("plan", "report", "admin"));
+    EXPECT_EQ(mine.tenant, "default");
+    EXPECT_TRUE(AdminClient(*owner).InvalidateAll("a test").ok());
+    EXPECT_TRUE(daemon_->WaitForOutput("\"method\":\"Invalidate\""));
+    EXPECT_THAT(daemon_->output(), HasSubstr("\"event\":\"admin\",\"identity\":\"owner\""));
+    ClientOptions remote =
+        args.empty() ? ClientOptions{} : Trusting(ca_, ca_.Issue("a", "URI:spiffe://d/a"));
+    const std::unique_ptr<Client> other = Connect(remote).value();
+    const absl::Status refused = AdminClient(*other).InvalidateAll("a test").status();
+    EXPECT_TRUE(absl::IsPermissionDenied(refused)) << refused;
+    EXPECT_THAT(std::string(Message(refused)),
+                AllOf(HasSubstr("this call needs the role admin"), HasSubstr("--tokens"),
+                      HasSubstr("a unix socket of it and its own user or root")));
+  }
 }
 
 TEST_F(AuthTest, PlaintextStaysOnTheMachineUnlessForced) {
@@ -225,9 +246,11 @@ TEST_F(AuthTest, TheLogHasTenantIdentityAndTrace) {
   context.AddMetadata("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
   v1::GetCapabilitiesResponse response;
   ASSERT_TRUE(caller_->stub().GetCapabilities(&context, {}, &response).ok());
-  EXPECT_TRUE(
-      daemon_->WaitForOutput("\"tenant\":\"shop\",\"identity\":\"ci\","
-                             "\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\""));
+  EXPECT_TRUE(daemon_->WaitForOutput("\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\""));
+  EXPECT_THAT(daemon_->output(),
+              testing::ContainsRegex(
+                  "\"tenant\":\"shop\",\"identity\":\"ci\",\"peer\":\"127[.]0[.]0[.]1:[0-9]+\","
+                  "\"trace_id\":\"4bf92f3577b34da6a3ce929d0e0e4736\""));
   grpc::ClientContext odd;
   odd.AddMetadata("authorization", "Bearer secret-1");
   odd.AddMetadata("x-fusion-priority", "urgent");

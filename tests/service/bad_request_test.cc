@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <thread>
+
 #include "tests/service/fusion_caller.h"
+#include "tests/service/raw_http2.h"
 #include "tests/support/daemon.h"
 
 namespace fusion {
@@ -285,6 +288,44 @@ TEST_F(BadRequestTest, Compressed) {
   v1::PlanFusionResponse response;
   grpc::Status status = caller_->stub().PlanFusion(&context, request, &response);
   EXPECT_EQ(status.error_code(), StatusCode::UNIMPLEMENTED) << status.error_message();
+}
+
+// What no client library sends; who is at fault must not read that we are.
+TEST_F(BadRequestTest, ACallThatIsBrokenOnItsWayIsNotOurFault) {
+  const std::string whole = GrpcMessage("more than ten bytes");
+  std::string compressed = whole, flagged = whole;
+  compressed[0] = 1;
+  flagged[0] = 7;
+  for (const std::string method :
+       {"FusionService/PlanFusion", "FusionService/GetCapabilities", "FusionService/ExplainPlan",
+        "FusionService/GetKernels", "FusionService/PlanFusionStream", "FusionAdmin/GetStoreStats",
+        "FusionAdmin/ExportStore", "FusionAdmin/ImportStore"}) {
+    for (const std::string& bytes :
+         {std::string(), whole.substr(0, 3), whole.substr(0, 5), whole.substr(0, 10), compressed,
+          flagged, whole + whole.substr(0, 4), whole + whole}) {
+      RawHttp2 connection(daemon_->local_address());
+      ASSERT_TRUE(connection.Hello());
+      ASSERT_TRUE(connection.Call(1, StrCat("/fusion.v1.", method)));
+      connection.Data(1, bytes, /*last=*/true, std::chrono::seconds(5));
+      if (bytes.empty()) connection.End(1);
+      // An export of all that other tests have planned takes more than one window.
+      for (int i = 0; i < 6000 && connection.ended() == 0 && connection.ReadSlowly(1, 1 << 20);
+           ++i) {
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      }
+      EXPECT_EQ(connection.ended(), 1) << method << " with " << bytes.size() << " bytes";
+      const std::string told = connection.trailers();
+      const size_t at = told.find("grpc-status");
+      ASSERT_NE(at, std::string::npos) << method;
+      // A byte with the length is between; a message with flags that mean nothing may be answered.
+      const std::string code = told.substr(at + 12, 1);
+      EXPECT_EQ(code == "3" || (code == "0" && bytes == flagged), true)
+          << method << " with " << bytes.size() << " bytes: " << told.substr(at);
+    }
+  }
+  const std::string log = daemon_->output();
+  EXPECT_THAT(log, HasSubstr("the call ended without a whole request"));
+  EXPECT_THAT(log, testing::Not(HasSubstr("\"code\":\"INTERNAL\"")));
 }
 
 }  // namespace

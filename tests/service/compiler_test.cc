@@ -121,7 +121,7 @@ TEST_F(CompilerTest, AKernelOverWhichTwoWorkersHadToBeKilledGoesIntoQuarantine) 
   v1::InvalidateRequest all;
   all.set_all(true);
   auto forget = [&] {
-    return caller_->CallBytes("/fusion.v1.FusionAdmin/Invalidate", all.SerializeAsString(), &gone);
+    return admin_->CallBytes("/fusion.v1.FusionAdmin/Invalidate", all.SerializeAsString(), &gone);
   };
   ASSERT_TRUE(forget().ok());
   dir_.Write("hang", "");

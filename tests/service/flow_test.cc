@@ -269,8 +269,8 @@ TEST_F(FlowTest, AnAnswerIsNotGivenAgainOnceItsKernelsAreGone) {
   v1::InvalidateRequest forget;
   for (const std::string& key : KeysOf(cold)) forget.add_kernel_keys(key);
   std::string response;
-  const grpc::Status done = caller_->CallBytes("/fusion.v1.FusionAdmin/Invalidate",
-                                               forget.SerializeAsString(), &response);
+  const grpc::Status done =
+      admin_->CallBytes("/fusion.v1.FusionAdmin/Invalidate", forget.SerializeAsString(), &response);
   ASSERT_TRUE(done.ok()) << done.error_message();
   std::vector<StreamedKernel> kernels;
   ASSERT_TRUE(caller_->GetKernels(KeysOf(cold), &kernels).ok());

@@ -4,7 +4,10 @@
 
 #include "client/admin_client.h"
 #include "core/base/file.h"
+#include "core/wire/kernel.h"
+#include "tests/service/fusion_caller.h"
 #include "tests/service/fusionctl_fixture.h"
+#include "tests/support/archive_frames.h"
 
 namespace fusion {
 namespace {
@@ -23,7 +26,7 @@ class FusionctlStoreTest : public FusionctlTest {
 
   ProgramResult Store(std::vector<std::string> words) {
     words.insert(words.begin(), {FUSIONCTL, "store"});
-    words.insert(words.end(), {"--server", own_->address()});
+    words.insert(words.end(), {"--server", own_->local_address()});
     return RunProgram(words);
   }
   Json StoreJson(std::vector<std::string> words, int code = 0) {
@@ -38,7 +41,7 @@ class FusionctlStoreTest : public FusionctlTest {
     params.rows = rows;
     params.depth = 1;
     ProgramResult result = RunProgram(
-        {FUSIONCTL, "plan", Write("mlp", params), "--json", "--server", own_->address()});
+        {FUSIONCTL, "plan", Write("mlp", params), "--json", "--server", own_->local_address()});
     EXPECT_EQ(result.code, 0) << result.err;
     return Json::parse(result.out)["plan_key"];
   }
@@ -98,7 +101,7 @@ TEST_F(FusionctlStoreTest, PinsAreNamedByTheBeginningOfAKey) {
   EXPECT_EQ(StoreJson({"pin", key.substr(0, 12)})["changed"], 1);
   EXPECT_EQ(StoreJson({"pin", key})["changed"], 0);
   EXPECT_EQ(StoreJson({"stats"})["tiers"][1]["pinned_plans"], 1);
-  ProgramResult list = RunProgram({FUSIONCTL, "list", "--json", "--server", own_->address()});
+  ProgramResult list = RunProgram({FUSIONCTL, "list", "--json", "--server", own_->local_address()});
   EXPECT_EQ(Json::parse(list.out)["plans"][0]["pinned"], true);
   EXPECT_EQ(own_->Stop().exit_code, 0);
   // The directory itself, by a fusiond of its own.
@@ -138,7 +141,7 @@ TEST_F(FusionctlStoreTest, AFusiondOfItsOwnPutsNothingOutUnlessItIsTold) {
 TEST_F(FusionctlStoreTest, PinSaysWhichKernelsAreNotThere) {
   const std::string key = PlanOf(3);
   EXPECT_EQ(StoreJson({"pin", key})["missing_kernels"], 0);
-  const std::unique_ptr<Client> client = Client::Connect(own_->address()).value();
+  const std::unique_ptr<Client> client = Client::Connect(own_->local_address()).value();
   const std::vector<PlanSummary> plans = client->ListPlans(1).value();
   const StoredPlanTexts stored = client->GetStoredPlan(plans[0].plan_key).value();
   ASSERT_FALSE(stored.plan.kernels.empty());
@@ -207,6 +210,56 @@ TEST_F(FusionctlStoreTest, AnArchiveGoesFromOneStoreToAnother) {
             "NOT_FOUND");
 }
 
+// A server that has other kernels under the same keys, say with another linker, and is trusted.
+TEST_F(FusionctlStoreTest, AnswersThatAreGivenAgainNameWhatIsThereNow) {
+  const SigningKey theirs = SigningKey::Parse("theirs", std::string(64, 'a')).value();
+  own_ = TestDaemon::Start(FUSIOND, {"--store", dir_.path("other"), "--import-key",
+                                     dir_.Write("theirs.key", std::string(64, 'a'))})
+             .value();
+  const FusionCaller caller(own_->address());
+  const v1::PlanFusionRequest request = RequestFor(LinearReluModel().proto());
+  // What a client does: it takes kernels only if they are what the answer said.
+  auto fetch = [&] {
+    const v1::PlanFusionResponse response = caller.Plan(request);
+    std::vector<std::string> keys, said, got;
+    for (const v1::KernelStatus& kernel : response.kernels()) {
+      keys.push_back(kernel.key());
+      said.push_back(kernel.content_sha256());
+    }
+    std::vector<StreamedKernel> kernels;
+    EXPECT_TRUE(caller.GetKernels(keys, &kernels).ok());
+    for (const StreamedKernel& kernel : kernels) got.push_back(kernel.content_sha256);
+    EXPECT_EQ(got, said);
+    return said;
+  };
+  const std::vector<std::string> before = fetch();
+  EXPECT_EQ(fetch(), before) << "given again";
+  const std::string file = dir_.path("plans.fsa");
+  StoreJson({"export", "--out", file});
+  std::vector<ArchivedFrame> frames;
+  for (ArchivedFrame& frame : FramesOf(ReadFile(file, 64 << 20).value())) {
+    if (frame.type == 'K') {
+      KernelArtifact kernel = DecodeArtifact(frame.payload).value();
+      kernel.binary += "built otherwise";
+      kernel.content = Sha256(kernel.binary);
+      frame.payload = EncodeArtifact(kernel);
+    }
+    if (frame.type == 'K' || frame.type == 'P') {
+      frames.push_back(FramesOf(SignatureFrame(theirs, frame.type, frame.payload))[0]);
+    }
+    frames.push_back(std::move(frame));
+  }
+  dir_.Write("plans.fsa", ArchiveOf(frames));
+  StoreJson({"invalidate", "--all"});
+  EXPECT_EQ(StoreJson({"import", "--from", file})["plans"], 1);
+  const std::vector<std::string> after = fetch();
+  EXPECT_NE(after, before);
+  EXPECT_EQ(fetch(), after);
+  // And back again, without a word to anybody.
+  StoreJson({"invalidate", "--all"});
+  EXPECT_EQ(fetch(), before) << "made again";
+}
+
 TEST_F(FusionctlStoreTest, EveryCallLeavesOneLineInTheLog) {
   StoreJson({"stats"});
   StoreJson({"pin", std::string(64, 'a')}, 3);
@@ -243,10 +296,11 @@ TEST_F(FusionctlStoreTest, WrongUseIsSaidInOneLine) {
 }
 
 TEST_F(FusionctlStoreTest, AServerWithoutADiskSaysSo) {
-  ProgramResult result = RunProgram({FUSIONCTL, "store", "verify", "--server", daemon_->address()});
+  ProgramResult result =
+      RunProgram({FUSIONCTL, "store", "verify", "--server", daemon_->local_address()});
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("keeps nothing on disk"));
-  auto client = Client::Connect(daemon_->address()).value();
+  auto client = Client::Connect(daemon_->local_address()).value();
   AdminClient admin(*client);
   absl::StatusOr<v1::GetStoreStatsResponse> stats = admin.GetStoreStats();
   ASSERT_TRUE(stats.ok()) << stats.status();

@@ -66,7 +66,7 @@ TEST(CheckConfigTest, SaysWhetherAStartWouldWorkAndStartsNothing) {
                                 HasSubstr("a start would work"), Not(HasSubstr("\"event\""))));
   EXPECT_FALSE(std::filesystem::exists(dir.path("store")));
 
-  dir.Write("tokens", "tokens { name: 'a' }\n");
+  dir.Write("tokens", "tokens { name: 'a' }\n\nidentities { tenant: 'b' }\n");
   std::string file = dir.Write(
       "fusiond.conf", StrCat("listen = \"0.0.0.0:0\"\ntokens = \"", tokens,
                              "\"\nscratch = \"/nowhere\"\nstore = \"", tokens, "/below\"\n"));
@@ -74,7 +74,8 @@ TEST(CheckConfigTest, SaysWhetherAStartWouldWorkAndStartsNothing) {
   EXPECT_EQ(end.exit_code, 2);
   EXPECT_THAT(end.output,
               AllOf(HasSubstr(file + ":1: --listen: 0.0.0.0:0"), HasSubstr(file + ":2: --tokens: "),
-                    HasSubstr(tokens + ":1: tokens[0]"), HasSubstr(file + ":3: --scratch: "),
+                    HasSubstr(tokens + ":1: tokens[0]"), HasSubstr(tokens + ":3: identities[0]"),
+                    HasSubstr(file + ":3: --scratch: "), HasSubstr("ok    compiler g++"),
                     HasSubstr(file + ":4: --store: "), HasSubstr("a start would not work")));
 }
 

@@ -140,6 +140,8 @@ bool RawHttp2::Reset(uint32_t stream) {
   return Frame(kResetStream, 0, stream, BigEndian(8, 4));  // CANCEL
 }
 
+bool RawHttp2::End(uint32_t stream) { return Frame(kData, kEndStream, stream, ""); }
+
 size_t RawHttp2::Data(uint32_t stream, std::string_view bytes, bool last, Nanoseconds limit) {
   const Nanoseconds end = Clock::Real().Now() + limit;
   size_t sent = 0;
@@ -210,7 +212,8 @@ void RawHttp2::Handle(uint8_t type, uint8_t flags, uint32_t stream, std::string_
   } else if (type == kData) {
     answered_bytes_ += static_cast<int64_t>(payload.size());
   } else if (type == kHeaders && (flags & kEndStream) != 0) {
-    ++ended_;  // its trailers
+    ++ended_;
+    trailers_ = payload;
   } else if (type == kWindowUpdate) {
     (stream == 0 ? window_ : more_[stream]) += Number(payload);
   }

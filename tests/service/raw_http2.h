@@ -39,6 +39,8 @@ class RawHttp2 {
   /// The same, whatever the server takes: nothing is read before.
   bool Unasked(uint32_t stream, std::string_view message);
   bool Reset(uint32_t stream);
+  /// Ends the request of a call.
+  bool End(uint32_t stream);
 
   /// As they are. False once the server has hung up, or does not read for two seconds.
   bool Send(std::string_view bytes);
@@ -46,11 +48,14 @@ class RawHttp2 {
   /// Looks at what has come: windows, questions whether somebody is here. False once the server has
   /// hung up.
   bool Read() { return ReadPart(SIZE_MAX); }
-  /// The same of so many bytes at most, and lets the server send as many more of that call's answer.
+  /// The same of so many bytes at most, and lets the server send as many more of that call's
+  /// answer.
   bool ReadSlowly(uint32_t stream, size_t bytes);
   /// Bytes of answers that were read; calls that the server has ended.
   int64_t answered_bytes() const { return answered_bytes_; }
   int64_t ended() const { return ended_; }
+  /// The fields at the end of the last one, as they came: gRPC writes names and values in clear.
+  const std::string& trailers() const { return trailers_; }
 
  private:
   bool ReadPart(size_t bytes);
@@ -62,6 +67,7 @@ class RawHttp2 {
   std::string unread_;
   int64_t answered_bytes_ = 0;
   int64_t ended_ = 0;
+  std::string trailers_;
   int64_t window_ = 65535;  // of the connection
   int64_t stream_window_ = 65535;
   std::map<uint32_t, int64_t> more_;  // of each stream, beyond stream_window_

@@ -53,6 +53,8 @@ class ServerTest : public testing::Test {
     ASSERT_TRUE(daemon.ok()) << daemon.status();
     daemon_ = *std::move(daemon);
     caller_ = std::make_unique<FusionCaller>(daemon_->address());
+    if (daemon_->local_address().empty()) return;
+    admin_ = std::make_unique<FusionCaller>(daemon_->local_address());
   }
   void StartWithStore() { Start({"--store", dir_.path("store")}); }
 
@@ -99,6 +101,7 @@ class ServerTest : public testing::Test {
   ScratchDir dir_;
   std::unique_ptr<TestDaemon> daemon_;
   std::unique_ptr<FusionCaller> caller_;
+  std::unique_ptr<FusionCaller> admin_;  // on the socket file, if there is one
 };
 
 }  // namespace fusion

@@ -211,7 +211,7 @@ class StoreFaultsTest : public ServerTest {
     promises_.clear();
     if (plans.empty()) return;
     v1::SetPinnedResponse now;
-    const grpc::Status status = Pin(*caller_, plans, false, &now);
+    const grpc::Status status = Pin(*admin_, plans, false, &now);
     EXPECT_TRUE(status.ok()) << status.error_message();
     EXPECT_EQ(now.pinned_plans(), 0);
   }
@@ -382,7 +382,7 @@ TEST_F(StoreFaultsTest, UpkeepTearsNothingAndKeepsItsWordWhenTheServerIsKilledAt
   {
     ScopedEnvironment shim(Shim(Counting()));
     Start(args);
-    LoadUpkeep(daemon_->address(), kGraphs);
+    LoadUpkeep(daemon_->local_address(), kGraphs);
     EXPECT_GT(Metric("fusion_cache_evictions_total{tier=\"disk\"}"), 5);
     EXPECT_GT(dropped_.size(), 2u);
     EXPECT_GT(Promises().size(), 1u);
@@ -402,7 +402,7 @@ TEST_F(StoreFaultsTest, UpkeepTearsNothingAndKeepsItsWordWhenTheServerIsKilledAt
       auto daemon = TestDaemon::Start(FUSIOND, args);
       if (daemon.ok()) {
         for (int i = 0; i < 20 && Counted() < point; ++i) {
-          LoadUpkeep((*daemon)->address(), kGraphs);
+          LoadUpkeep((*daemon)->local_address(), kGraphs);
         }
         if (Counted() < point) (*daemon)->Send(SIGKILL);  // else it would be waited for for ever
         EXPECT_EQ((*daemon)->Wait().signal, SIGKILL) << when;

@@ -36,22 +36,26 @@ bool Has(const std::vector<std::string>& args, const std::string& flag) {
 absl::StatusOr<std::unique_ptr<TestDaemon>> TestDaemon::Start(const std::string& program,
                                                               std::vector<std::string> args) {
   bool configured = Has(args, "--config");
+  std::unique_ptr<TestDaemon> daemon(new TestDaemon);
   if (!configured && !Has(args, "--listen")) {
-    args.insert(args.end(), {"--listen", "127.0.0.1:0"});
+    args.insert(args.end(), {"--listen", "127.0.0.1:0", "--listen",
+                             StrCat("unix:", daemon->dir_.path("socket"))});
   }
   if (!configured && !Has(args, "--admin")) args.insert(args.end(), {"--admin", "127.0.0.1:0"});
   if (!configured && !Has(args, "--drain-seconds")) {
     args.insert(args.end(), {"--drain-seconds", "0"});
   }
-  std::unique_ptr<TestDaemon> daemon(new TestDaemon);
   RETURN_IF_ERROR(daemon->Spawn(program, args));
   if (!daemon->WaitForOutput("\"event\":\"listening\"")) {
     return Unavailable("fusiond did not start: ", daemon->output());
   }
   std::string log = daemon->output();
   std::string line = log.substr(log.find("\"event\":\"listening\""));
-  daemon->address_ = Member(line, "addresses");
-  daemon->address_ = daemon->address_.substr(0, daemon->address_.find(' '));
+  const std::string addresses = Member(line, "addresses");
+  daemon->address_ = addresses.substr(0, addresses.find(' '));
+  for (std::string_view address : StrSplit(addresses, ' ')) {
+    if (address.starts_with("unix:") && daemon->local_.empty()) daemon->local_ = address;
+  }
   daemon->admin_ = Member(line, "admin");
   return daemon;
 }

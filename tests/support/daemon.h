@@ -28,7 +28,8 @@ struct ProgramEnd {
 /// Not thread-safe, but for output(). Start and destroy it on one thread.
 class TestDaemon {
  public:
-  /// Listens on a free port, has an admin port and does not drain, unless `args` say otherwise.
+  /// Listens on a free port and a socket file, has an admin port and does not drain, unless `args`
+  /// say otherwise.
   /// Returns when the server says that it is listening; Unavailable with its words if it ends.
   static absl::StatusOr<std::unique_ptr<TestDaemon>> Start(const std::string& program,
                                                            std::vector<std::string> args = {});
@@ -40,6 +41,8 @@ class TestDaemon {
 
   /// The first address it listens on.
   const std::string& address() const { return address_; }
+  /// The first unix socket, on which this process is an administrator; empty: there is none.
+  const std::string& local_address() const { return local_; }
   const std::string& admin_address() const { return admin_; }
   pid_t pid() const { return pid_; }
   /// Its log so far.
@@ -62,6 +65,7 @@ class TestDaemon {
   pid_t pid_ = -1;
   int wait_status_ = -1;  // once it has ended
   std::string address_;
+  std::string local_;
   std::string admin_;
 };
 

@@ -13,9 +13,7 @@
 #include "core/cache/rocks_database.h"
 #include "core/cache/rocks_schema.h"
 #include "core/cache/rocks_store.h"
-#include "core/cache/store_archive.h"
 #include "core/cache/tiered_store.h"
-#include "core/wire/kernel.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/rocks_raw.h"
@@ -62,13 +60,6 @@ class RocksUpkeepTest : public testing::Test {
     bundle.plan =
         std::make_shared<StoredPlan>(MakeStoredPlan(StrCat("graph ", seed), plan, 1000 + seed));
     return bundle;
-  }
-
-  static std::string Exported(Store& store, std::vector<Digest> plans) {
-    ArchiveWriter writer(store, std::move(plans));
-    std::string bytes;
-    for (std::string part = writer.Next(); !part.empty(); part = writer.Next()) bytes += part;
-    return bytes;
   }
 
   TempDir parent_;
@@ -733,129 +724,6 @@ TEST_F(RocksUpkeepTest, NothingIsWrittenBelowTheFreeSpaceAndItIsSaidWhy) {
   EXPECT_TRUE(store->Stats()[0].writable) << "without a write";
   EXPECT_TRUE(store->PutBundle(MakeBundle(2)).ok());
   EXPECT_EQ(logger_.LinesWith("store_writable").size(), 2u);
-}
-
-TEST_F(RocksUpkeepTest, AnArchiveBringsPlansWithTheirKernelsOnce) {
-  auto store = Open();
-  Bundle a = MakeBundle(1), b = MakeBundle(2);
-  a.tenant = "shop";
-  ASSERT_TRUE(store->PutBundle(a).ok());
-  ASSERT_TRUE(store->PutBundle(b).ok());
-  const std::string bytes = Exported(*store, {a.plan->key, b.plan->key, Sha256("absent")});
-  RocksStoreOptions other = options_;
-  other.dir = parent_.path() + "/other";
-  auto copy = RocksStore::Open(other, logger_, clock_).value();
-  for (size_t cut : {size_t{1}, size_t{977}, bytes.size()}) {
-    ArchiveImport import(*copy);
-    for (size_t at = 0; at < bytes.size(); at += cut) {
-      absl::Status added = import.Add(std::string_view(bytes).substr(at, cut));
-      ASSERT_TRUE(added.ok()) << added;
-    }
-    absl::StatusOr<ImportOutcome> outcome = import.Finish();
-    ASSERT_TRUE(outcome.ok()) << outcome.status();
-    EXPECT_EQ(outcome->plans, cut == 1 ? 2 : 0);
-    EXPECT_EQ(outcome->kernels, cut == 1 ? 4 : 0);
-    EXPECT_EQ(outcome->known, cut == 1 ? 0 : 2);
-    EXPECT_EQ(outcome->refused_plans, 0);
-  }
-  EXPECT_EQ(copy->TenantOf(a.plan->key), "shop");
-  EXPECT_EQ(copy->GetPlan({b.plan->key, b.plan->full_key}).value->plan_bytes, b.plan->plan_bytes);
-  EXPECT_EQ(copy->GetKernel({a.kernels[1]->key}).value->binary, a.kernels[1]->binary);
-  EXPECT_EQ(Exported(*copy, {a.plan->key, b.plan->key}), bytes);
-}
-
-// One frame of an archive, as its description says.
-std::string ArchiveFrame(char type, std::string_view payload) {
-  const uint64_t length = payload.size();
-  return StrCat(std::string(1, type), std::string_view(reinterpret_cast<const char*>(&length), 8),
-                BytesOf(Sha256(payload)), payload);
-}
-
-TEST_F(RocksUpkeepTest, KernelsOfAnArchiveThatWaitForTheirPlanAreBounded) {
-  auto store = Open();
-  const Bundle bundle = MakeBundle(1, 1000);
-  ASSERT_TRUE(store->PutBundle(bundle).ok());
-  ArchiveWriter writer(*store, {bundle.plan->key});
-  MemoryStore copy(int64_t{1} << 30, Logger::Silent());
-  ArchiveImport import(copy);
-  ASSERT_TRUE(import.Add(writer.Next()).ok());
-  for (int i = 0; i < 80; ++i) {  // of 1 MiB, and no plan of them comes
-    const std::string frame =
-        ArchiveFrame('K', EncodeArtifact(SampleKernel(1000 + i, size_t{1} << 20)));
-    ASSERT_TRUE(import.Add(frame).ok());
-    EXPECT_LE(import.held_bytes(), kMaxWaitingKernels);
-  }
-  EXPECT_GT(import.outcome().kernels, 50) << "they were stored on their own";
-  ASSERT_TRUE(import.Add(writer.Next()).ok());
-  EXPECT_EQ(import.outcome().plans, 1) << "with kernels that came before, and its own";
-  EXPECT_EQ(import.held_bytes(), 0);
-}
-
-TEST_F(RocksUpkeepTest, FramesAndTenantsOfAnArchiveThatAreTooLongAreRefused) {
-  auto store = Open();
-  const Bundle bundle = MakeBundle(1, 1000);
-  ASSERT_TRUE(store->PutBundle(bundle).ok());
-  MemoryStore copy(1 << 20, Logger::Silent());
-  {
-    ArchiveImport import(copy);
-    std::string head = ArchiveFrame('K', "");
-    const uint64_t length = kMaxArchivePayload + 1;
-    std::memcpy(head.data() + 1, &length, 8);
-    ASSERT_TRUE(import.Add(ArchiveWriter(*store, {}).Next()).ok());
-    absl::Status refused = import.Add(head);
-    EXPECT_TRUE(absl::IsInvalidArgument(refused)) << refused;
-    EXPECT_THAT(std::string(Message(refused)), HasSubstr("expected at most 128.00 MiB"));
-  }
-  for (size_t tenant : {size_t{64}, size_t{65}}) {
-    ArchiveImport import(copy);
-    ASSERT_TRUE(import.Add(ArchiveWriter(*store, {}).Next()).ok());
-    const std::array<uint64_t, 2> numbers{0, tenant};  // kernels; length of the tenant
-    ASSERT_TRUE(
-        import
-            .Add(ArchiveFrame(
-                'P', StrCat(std::string_view(reinterpret_cast<const char*>(numbers.data()), 16),
-                            std::string(tenant, 't'), EncodeStoredPlan(*bundle.plan))))
-            .ok());
-    EXPECT_EQ(import.outcome().refused_plans, tenant == 64 ? 0 : 1);
-  }
-}
-
-TEST_F(RocksUpkeepTest, NoDamagedArchiveBringsAnythingWrong) {
-  auto store = Open();
-  std::vector<Bundle> bundles = {MakeBundle(1, 3000), MakeBundle(2, 3000)};
-  std::vector<Digest> keys;
-  for (const Bundle& bundle : bundles) {
-    ASSERT_TRUE(store->PutBundle(bundle).ok());
-    keys.push_back(bundle.plan->key);
-  }
-  const std::string sound = Exported(*store, keys);
-  for (size_t i = 0; i < 200; ++i) {
-    std::string bytes = sound;
-    const size_t at = i * 7919 % bytes.size();
-    if (i % 2 == 0) {
-      bytes[at] = static_cast<char>(bytes[at] ^ (1 << (i % 8)));
-    } else {
-      bytes.resize(at);
-    }
-    MemoryStore copy(64 << 20, Logger::Silent());
-    ArchiveImport import(copy);
-    absl::Status status = import.Add(bytes);
-    if (status.ok()) status = import.Finish().status();
-    EXPECT_FALSE(status.ok()) << "damage at " << at << " was not noticed";
-    for (const Bundle& bundle : bundles) {
-      Found<StoredPlan> plan = copy.GetPlan({bundle.plan->key});
-      if (plan) {
-        EXPECT_EQ(plan.value->plan_bytes, bundle.plan->plan_bytes);
-      }
-      for (const auto& kernel : bundle.kernels) {
-        Found<KernelArtifact> found = copy.GetKernel({kernel->key});
-        EXPECT_TRUE(found || !plan) << "a plan without its kernels";
-        if (found) {
-          EXPECT_EQ(found.value->binary, kernel->binary);
-        }
-      }
-    }
-  }
 }
 
 }  // namespace

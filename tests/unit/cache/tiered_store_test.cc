@@ -57,6 +57,9 @@ class FullStore final : public Store {
     }
     return false;
   }
+  std::optional<Digest> ContentOf(EntryKind /*kind*/, const Digest& /*key*/) const override {
+    return std::nullopt;
+  }
   bool Touch(const Digest& /*plan*/, const std::vector<Digest>& /*kernels*/) override {
     return false;
   }

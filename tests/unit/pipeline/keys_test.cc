@@ -51,6 +51,43 @@ TEST(PlanKey, EveryFieldCounts) {
                                PlanKey);
 }
 
+TEST(PlanKey, SaysWhatItWasMadeOf) {
+  PlanKeyParts parts{.graph = "graph \"\" {\n}\n",
+                     .device = "cpu threads=4",
+                     .fusion = FusionMode::kOpByOp,
+                     .numerics = Numerics::kFast,
+                     .high_memory_pressure = true,
+                     .high_compute_pressure = true,
+                     .low_latency = true,
+                     .frontier = true,
+                     .debug = true,
+                     .guard = true,
+                     .opt_level = 3,
+                     .rules = "rule",
+                     .planner_version = 7,
+                     .backend = "cpu",
+                     .codegen_version = 8,
+                     .abi_version = 9,
+                     .toolchain = "g++ -O2",
+                     .lock = "12ab",
+                     .family = "f",
+                     .registered = "r",
+                     .tenant = "t"};
+  for (const PlanKeyParts& one : {PlanKeyParts{}, parts}) {
+    const std::string key = PlanKey(one);
+    EXPECT_EQ(PlanKey(ParsePlanKey(key).value()), key);
+    EXPECT_EQ(ParsePlanKey(key)->graph, one.graph);
+    EXPECT_EQ(ParsePlanKey(key)->tenant, one.tenant);
+    for (const std::string& other : {key + "x", key.substr(1), key.substr(0, key.size() - 1),
+                                     key + FieldHasher().Add("more", 1).bytes()}) {
+      EXPECT_TRUE(absl::IsInvalidArgument(ParsePlanKey(other).status())) << other;
+    }
+  }
+  EXPECT_FALSE(ParsePlanKey("").ok());
+  parts.fusion = static_cast<FusionMode>(17);
+  EXPECT_FALSE(ParsePlanKey(PlanKey(parts)).ok());
+}
+
 TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
   EXPECT_NE(PlanKey({.graph = "ab", .device = "c"}), PlanKey({.graph = "a", .device = "bc"}));
 }

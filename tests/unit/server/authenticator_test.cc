@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "core/base/file.h"
 #include "core/base/utc_time.h"
@@ -39,6 +40,9 @@ class AuthenticatorTest : public testing::Test {
   absl::StatusOr<Caller> OfId(std::string_view id) const {
     return authenticator_->Identify({.authorization = {}, .spiffe_id = id}, kNow);
   }
+  absl::StatusOr<Caller> OfOwner() const {
+    return authenticator_->Identify({.authorization = {}, .spiffe_id = "", .owner = true}, kNow);
+  }
   ScratchDir dir_;
   std::unique_ptr<Authenticator> authenticator_;
 };
@@ -53,6 +57,35 @@ TEST_F(AuthenticatorTest, ATokenHasItsTenantRolesAndName) {
   Open(Entry("ci", "s"));
   EXPECT_EQ(OfToken("Bearer s")->tenant, "default");
   EXPECT_EQ(OfToken("Bearer s")->roles, kUsualRoles);
+}
+
+TEST_F(AuthenticatorTest, WithoutTokensTheOwnerMayDoEverythingAndNobodyElse) {
+  for (const bool certificates : {false, true}) {
+    authenticator_ =
+        Authenticator::Open({.tokens_file = "", .certificates = certificates}, Logger::Silent())
+            .value();
+    EXPECT_EQ(OfOwner()->roles, RoleSet::All());
+    EXPECT_EQ(OfOwner()->identity, "owner");
+    EXPECT_EQ(OfOwner()->tenant, "default");
+    const absl::StatusOr<Caller> nobody = OfId("");
+    EXPECT_EQ(nobody.ok(), !certificates) << nobody.status();
+    if (nobody.ok()) {
+      EXPECT_EQ(nobody->roles, kUsualRoles);
+    }
+  }
+  Open(Entry("ci", "s"));
+  EXPECT_TRUE(absl::IsUnauthenticated(OfOwner().status())) << "who has tokens says who may what";
+}
+
+TEST_F(AuthenticatorTest, AChangedFileThatOthersCanWriteIsNotRead) {
+  Open(Entry("ci", "s"));
+  const std::string path = dir_.Write("tokens", Entry("other", "t"));
+  ASSERT_EQ(chmod(path.c_str(), 0666), 0);
+  authenticator_->Reload(/*always=*/true);
+  EXPECT_TRUE(OfToken("Bearer s").ok());
+  ASSERT_EQ(chmod(path.c_str(), 0644), 0);
+  authenticator_->Reload(/*always=*/true);
+  EXPECT_TRUE(OfToken("Bearer t").ok());
 }
 
 TEST_F(AuthenticatorTest, WhatIsNoTokenIsRefusedAndNotRepeated) {
@@ -121,7 +154,12 @@ TEST(CallerTest, RolesAreNamedWhereOneIsMissing) {
   absl::Status status = CheckRole(caller, Role::kAdmin);
   EXPECT_TRUE(absl::IsPermissionDenied(status));
   EXPECT_EQ(Message(status),
-            "this call needs the role admin; \"x\" of tenant \"t\" has plan, report");
+            "this call needs the role admin; \"x\" of tenant \"t\" has plan, report; expected a "
+            "token or client certificate with the role admin (--tokens), or, on a server without "
+            "--tokens, a unix socket of it and its own user or root");
+  caller.roles = RoleSet::None();
+  EXPECT_EQ(Message(CheckRole(caller, Role::kPlan)),
+            "this call needs the role plan; \"x\" of tenant \"t\" has none");
   EXPECT_EQ(RoleOf(RpcMethod::kReportLatency), Role::kReport);
   EXPECT_EQ(RoleOf(RpcMethod::kPlanFusion), Role::kPlan);
   EXPECT_EQ(RoleOf(static_cast<RpcMethod>(200)), Role::kAdmin) << "what nobody thought of";

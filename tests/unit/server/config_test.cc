@@ -88,6 +88,60 @@ TEST(ConfigTest, AQuotaOfStoredBytesWantsAStore) {
       Parse({"--tenant-limit", "shop:stored=1GiB", "--store", "/s"}).exit_code.has_value());
 }
 
+TEST(ConfigTest, ASocketIsForItsOwnerOrForAGroup) {
+  EXPECT_EQ(Parse({}).config.socket_access.mode, 0600u);
+  CommandLine line = Parse({"--listen", "unix:/tmp/s", "--socket-group", "fusion"});
+  ASSERT_FALSE(line.exit_code.has_value()) << line.text;
+  EXPECT_EQ(line.config.socket_access.mode, 0660u);
+  EXPECT_EQ(line.config.socket_access.group, "fusion");
+  EXPECT_EQ(Parse({"--listen", "unix:/s", "--socket-mode", "0666"}).config.socket_access.mode,
+            0666u);
+  for (const auto& [args, message] : std::vector<std::pair<std::vector<const char*>, std::string>>{
+           {{"--listen", "unix:/s", "--socket-mode", "rw"}, "--socket-mode: \"rw\" is no mode"},
+           {{"--listen", "unix:/s", "--socket-mode", "0600", "--socket-group", "fusion"},
+            "--socket-mode: 0600 keeps the group of --socket-group out"}}) {
+    line = Parse(args);
+    EXPECT_EQ(line.exit_code, 2);
+    EXPECT_THAT(line.text, HasSubstr(message));
+  }
+}
+
+TEST(ConfigTest, EverythingThatIsWrongIsSaid) {
+  ScratchDir dir;
+  const std::string file = dir.Write("a.conf",
+                                     "workers = \"many\"\n"
+                                     "drain-seconds = 1\n"
+                                     "nonsense = 1\n"
+                                     "tls-cert = \"/c\"\n");
+  std::vector<const char*> args = {"--config", file.c_str(),      "--request-threads",
+                                   "0",        "--grace-seconds", "-1",
+                                   "stray",    "--compiler",      "/usr/bin/tcc"};
+  CommandLine line = Parse(args);
+  EXPECT_EQ(line.exit_code, 2);
+  for (const std::string& problem :
+       {std::string("--request-threads: "), std::string("--grace-seconds: "), std::string("stray"),
+        file + ":1: --workers", file + ":3: unknown name nonsense"}) {
+    EXPECT_THAT(line.text, HasSubstr(problem));
+  }
+  // Where only a look is wanted, what the rest would be is looked at too.
+  args.push_back("--check-config");
+  line = Parse(args);
+  EXPECT_FALSE(line.exit_code.has_value());
+  EXPECT_TRUE(line.check_only);
+  EXPECT_EQ(line.config.drain_seconds, 1);
+  EXPECT_EQ(line.config.compiler, "/usr/bin/tcc");
+  std::string all;
+  for (const std::string& problem : line.problems) all += problem + "\n";
+  for (const std::string& problem :
+       {std::string("--request-threads: "), std::string("--grace-seconds: "), std::string("stray"),
+        file + ":1: --workers", file + ":3: unknown name nonsense",
+        file + ":4: --tls-cert: expected --tls-key beside it",
+        std::string("--compiler: \"/usr/bin/tcc\" is not one of")}) {
+    EXPECT_THAT(all, HasSubstr(problem));
+  }
+  EXPECT_TRUE(Parse({"--check-config"}).problems.empty());
+}
+
 TEST(ConfigTest, LevelsOfTheSearchAreThoseThatThereAre) {
   EXPECT_EQ(Parse({}).config.max_opt_level, kMaxOptLevel);
   EXPECT_EQ(Parse({"--max-opt-level", "0"}).config.max_opt_level, 0);

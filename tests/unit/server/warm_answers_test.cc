@@ -142,6 +142,79 @@ TEST_F(WarmAnswersTest, IsForgottenWithWhatItNames) {
   EXPECT_EQ(answers_.size(), 0);
 }
 
+// As `invalidate` and `import` of the same keys do it, by whatever way.
+TEST_F(WarmAnswersTest, IsForgottenOnceItsKeysStandForOtherBytes) {
+  const Digest plan_key = bundle_.plan->key;
+  auto with_other_kernel = [this] {
+    KernelArtifact kernel = *bundle_.kernels[0];
+    kernel.binary += " debug";
+    kernel.content = Sha256(kernel.binary);
+    return Bundle{.plan = nullptr, .kernels = {std::make_shared<KernelArtifact>(kernel)}};
+  };
+  auto with_other_plan = [this] {
+    Plan plan = bundle_.plan->plan;
+    plan.nodes += 1;
+    return Bundle{.plan = std::make_shared<StoredPlan>(MakeStoredPlan("settled", plan, 1)),
+                  .kernels = {}};
+  };
+  for (const Bundle& other : {with_other_kernel(), with_other_plan()}) {
+    for (const bool forgotten_between : {false, true}) {
+      ASSERT_TRUE(store_.PutBundle(bundle_).ok());
+      answers_.Remember("", name_, reply_);
+      ASSERT_TRUE(Known());
+      if (forgotten_between) {
+        ASSERT_TRUE(
+            store_.Forget({.plans = {plan_key}, .kernels = {bundle_.kernels[0]->key}}).ok());
+        ASSERT_TRUE(store_.PutBundle(bundle_).ok());
+      }
+      ASSERT_TRUE(store_.PutBundle(other).ok());
+      EXPECT_FALSE(Known());
+      answers_.Remember("", name_, reply_);
+      EXPECT_FALSE(Known()) << "an answer that was under way then";
+    }
+  }
+  ASSERT_TRUE(store_.PutBundle(bundle_).ok());
+  answers_.Remember("", name_, reply_);
+  ASSERT_TRUE(store_.Forget({.all = true}).ok());
+  ASSERT_TRUE(store_.PutBundle(bundle_).ok());
+  EXPECT_TRUE(Known()) << "the same bytes again are as good";
+}
+
+TEST_F(WarmAnswersTest, OfTwoTiersTheOneCountsThatWouldAnswer) {
+  const TempDir dir = TempDir::Create(testing::TempDir(), "warm-answers-").value();
+  std::atomic<int64_t> free = int64_t{1} << 40;
+  RocksStoreOptions options;
+  options.dir = dir.path() + "/store";
+  options.free_bytes = [&](const std::string&) { return free.load(); };
+  auto open = [&] {
+    return std::make_unique<TieredStore>(
+        std::make_unique<MemoryStore>(1 << 20, Logger::Silent()),
+        RocksStore::Open(options, Logger::Silent(), clock_).value(), std::chrono::hours(1));
+  };
+  std::unique_ptr<TieredStore> store = open();
+  ASSERT_TRUE(store->PutBundle(bundle_).ok());
+  store = nullptr;
+  store = open();  // what is on disk was not looked at yet
+  {
+    WarmAnswers answers(*store, 1 << 20, clock_);
+    answers.Remember("", name_, reply_);
+    EXPECT_EQ(answers.Find("", name_), nullptr) << "nobody knows what it is";
+    ASSERT_TRUE(store->GetPlan({bundle_.plan->key}));
+    for (const auto& kernel : bundle_.kernels) ASSERT_TRUE(store->GetKernel({kernel->key}));
+    answers.Remember("", name_, reply_);
+    EXPECT_NE(answers.Find("", name_), nullptr);
+    // What could not be written is in front alone, and what is behind is another one.
+    free = 0;
+    KernelArtifact kernel = *bundle_.kernels[0];
+    kernel.binary += " debug";
+    kernel.content = Sha256(kernel.binary);
+    EXPECT_FALSE(
+        store->PutBundle({.plan = nullptr, .kernels = {std::make_shared<KernelArtifact>(kernel)}})
+            .ok());
+    EXPECT_EQ(answers.Find("", name_), nullptr);
+  }
+}
+
 TEST_F(WarmAnswersTest, IsAUseOfPlanAndKernels) {
   answers_.Remember("", name_, reply_);
   for (int i = 2; i < 2000; ++i) {

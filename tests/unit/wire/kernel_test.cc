@@ -78,8 +78,8 @@ TEST(WireKernel, TextThatIsNotUtf8StaysReadable) {
 }
 
 TEST(WireStoredPlan, EveryFieldTravels) {
-  // key follows from full_key and plan from plan_bytes; plan_sha256 is the wire's own.
-  EXPECT_EQ(FieldCount<StoredPlan>() - 2, WireFieldCount<v1::StoredPlan>() - 1);
+  // key follows from full_key, plan and content from plan_bytes; plan_sha256 is the wire's own.
+  EXPECT_EQ(FieldCount<StoredPlan>() - 3, WireFieldCount<v1::StoredPlan>() - 1);
   StoredPlan stored = MakeStoredPlan("graph:target", SamplePlan(), 1234567);
   std::string bytes = EncodeStoredPlan(stored);
   v1::StoredPlan wire;
@@ -89,6 +89,8 @@ TEST(WireStoredPlan, EveryFieldTravels) {
   EXPECT_EQ(back.key, Sha256("graph:target"));
   EXPECT_EQ(back.full_key, "graph:target");
   EXPECT_EQ(back.plan_bytes, stored.plan_bytes);
+  EXPECT_EQ(back.content, Sha256(stored.plan_bytes));
+  EXPECT_EQ(stored.content, back.content);
   EXPECT_EQ(back.ledger_bytes, stored.ledger_bytes);
   EXPECT_EQ(back.plan.candidates, stored.plan.candidates);
   EXPECT_EQ(back.plan.kernels.size(), 2u);
