@@ -140,7 +140,10 @@ class RunningHttpServer final : public HttpServer {
                          MHD_OPTION_CONNECTION_MEMORY_LIMIT, kConnectionBytes, MHD_OPTION_END);
   }
   ~RunningHttpServer() override {
-    if (!thread_.joinable()) return;
+    if (!thread_.joinable()) {
+      if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
+      return;
+    }
     const uint64_t one = 1;
     (void)!write(wake_.get(), &one, sizeof(one));
     thread_.join();
