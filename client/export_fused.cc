@@ -100,9 +100,11 @@ absl::StatusOr<FusedExport> ExportFused(const Client& client, const FusionReques
 }
 
 absl::StatusOr<FusedExport> ExportFused(const AskForPlan& ask, const FusionRequest& request,
-                                        const std::string& directory, onnx::ModelProto* model) {
+                                        const std::string& directory, onnx::ModelProto* model,
+                                        const std::vector<std::string>& overridden) {
   if (request.allow_fused) OpenGroups(model);
-  ASSIGN_OR_RETURN(onnx::ModelProto bare, ReferenceWeights(*model, {.directory = directory}));
+  ASSIGN_OR_RETURN(onnx::ModelProto bare,
+                   ReferenceWeights(*model, {.directory = directory, .overridden = overridden}));
   FusedExport out;
   ASSIGN_OR_RETURN(out.reply, AskNumbered(ask, request, bare));
   std::vector<ModelGroup> groups = GroupsOf(out.reply, model->graph().node_size(), &out.group_of);

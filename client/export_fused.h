@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "client/client.h"
 #include "core/export/write_groups.h"
@@ -41,8 +42,10 @@ using AskForPlan = std::function<absl::StatusOr<FusionReply>(const FusionRequest
 /// ReferenceWeights and WriteGroups, `model` is what it was, or that opened.
 absl::StatusOr<FusedExport> ExportFused(const Client& client, const FusionRequest& request,
                                         const std::string& directory, onnx::ModelProto* model);
-/// The same for callers that ask in their own way. `ask` may be called twice.
+/// The same for callers that ask in their own way. `ask` may be called twice. `overridden`: as in
+/// ReferenceOptions; the file keeps these initialisers.
 absl::StatusOr<FusedExport> ExportFused(const AskForPlan& ask, const FusionRequest& request,
-                                        const std::string& directory, onnx::ModelProto* model);
+                                        const std::string& directory, onnx::ModelProto* model,
+                                        const std::vector<std::string>& overridden = {});
 
 }  // namespace fusion

@@ -106,7 +106,9 @@ absl::StatusOr<std::unique_ptr<FamilyModel>> FamilyModel::Load(const Client& cli
   ASSIGN_OR_RETURN(onnx::ModelProto loaded, LoadModel(path));
   auto model = std::make_shared<const onnx::ModelProto>(std::move(loaded));
   const std::string directory = ModelDirectory(path);
-  ASSIGN_OR_RETURN(onnx::ModelProto bare, ReferenceWeights(*model, {.directory = directory}));
+  ASSIGN_OR_RETURN(
+      onnx::ModelProto bare,
+      ReferenceWeights(*model, {.directory = directory, .overridden = options.model.overridden}));
   FusionRequest request;
   request.onnx_model = bare.SerializeAsString();
   request.target =

@@ -44,7 +44,9 @@ absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& clien
                                                              onnx::ModelProto model,
                                                              const std::string& directory,
                                                              const FusedModelOptions& options) {
-  ASSIGN_OR_RETURN(onnx::ModelProto bare, ReferenceWeights(model, {.directory = directory}));
+  ASSIGN_OR_RETURN(
+      onnx::ModelProto bare,
+      ReferenceWeights(model, {.directory = directory, .overridden = options.overridden}));
   FusionRequest request;
   request.onnx_model = bare.SerializeAsString();
   request.target = options.target ? *options.target : DetectTarget(options.executor.threads);

@@ -20,7 +20,12 @@ struct FusedModelOptions {
   std::optional<Target> target;
   PlanOptions plan;
   bool allow_fused = false;  // as in FusionRequest
-  std::string traceparent;   // likewise
+  /// Initialisers that runs override: those that are graph inputs too, of models of IR version 4
+  /// and later. They are inputs of this model, after and between the others as the graph has them,
+  /// and every run gives them; what the plan knows of them is their type. All others keep the
+  /// values that the model has. InvalidArgument for a name that is no such initialiser.
+  std::vector<std::string> overridden;
+  std::string traceparent;  // likewise
   /// Runs are timed for reports only: `sample_latencies` = false means no reports, too.
   ExecutorOptions executor;
   /// What the service is told about runs, in the background.

@@ -9,13 +9,13 @@ set -euo pipefail
 build_packages=(
   g++ cmake ninja-build pkg-config binutils ca-certificates
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev libabsl-dev
-  librocksdb-dev prometheus-cpp-dev libonnx-dev libssl-dev libjemalloc-dev
+  librocksdb-dev prometheus-cpp-dev libmicrohttpd-dev zlib1g-dev libonnx-dev libssl-dev libjemalloc-dev
   libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libsmartcols-dev libarchive-dev libseccomp-dev graphviz
   libgtest-dev libgmock-dev libbenchmark-dev
 )
 # clang and clang-tidy share their libraries with clang-format; without them the checks that use them are skipped, as is
 # that of the unit without systemd-analyze.
-test_packages=(libonnx-testdata zlib1g-dev clang clang-format clang-tidy python3 python3-venv curl git
+test_packages=(libonnx-testdata clang clang-format clang-tidy python3 python3-venv curl git
   bubblewrap systemd)
 
 packages=("${build_packages[@]}")

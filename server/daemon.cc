@@ -356,7 +356,7 @@ class RunningDaemon final : public Daemon {
         },
         .ready = [this] { return ready_.load(); },
         .compile_log = [this](const Digest& key) { return workers_->logs().Read(key); }};
-    ASSIGN_OR_RETURN(admin_, AdminServer::Start(config().admin, std::move(pages)));
+    ASSIGN_OR_RETURN(admin_, StartAdminPort(config().admin, std::move(pages)));
     facts_.admin_address = admin_->address();
     started_ = true;
     return absl::OkStatus();
@@ -401,6 +401,7 @@ class RunningDaemon final : public Daemon {
             .connection_limit = connections.limit,
             .connections_refused = connections.refused,
             .connections_closed = connections.closed,
+            .admin_connections = started_ ? admin_->counts() : HttpServer::Counts{},
             .refused = Refusals(),
             .tenant_bytes = admission_->tenant_bytes(),
             .warm_answers = warm_->size(),
@@ -477,7 +478,7 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<WarmAnswers> warm_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<GrpcServer> grpc_;
-  std::unique_ptr<AdminServer> admin_;  // answers while the rest drains
+  std::unique_ptr<HttpServer> admin_;  // answers while the rest drains
 };
 
 }  // namespace

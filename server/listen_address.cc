@@ -273,13 +273,6 @@ absl::Status TryListening(const std::string& address) {
 
 bool IsInUse(const absl::Status& status) { return status.GetPayload(kInUse).has_value(); }
 
-void Poke(const std::string& address) {
-  absl::StatusOr<AddressList> found = Resolve(address);
-  if (!found.ok()) return;
-  UniqueFd fd(socket((*found)->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  connect(fd.get(), (*found)->ai_addr, (*found)->ai_addrlen);
-}
-
 absl::Status ClearUnixSocket(const std::string& path) {
   ASSIGN_OR_RETURN(const bool is_left_over, LooksLeftOver(path));
   if (is_left_over) unlink(path.c_str());

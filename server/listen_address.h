@@ -61,9 +61,6 @@ absl::Status TryListening(const std::string& address);
 /// Whether ListenOn or TryListening failed because somebody listens there already.
 bool IsInUse(const absl::Status& status);
 
-/// Connects to "host:port" and hangs up.
-void Poke(const std::string& address);
-
 /// Makes the way free for a socket file: one that a dead server left behind is removed.
 /// FailedPrecondition if a server answers on it (IsInUse), or if it is no socket.
 absl::Status ClearUnixSocket(const std::string& path);

@@ -8,10 +8,12 @@
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <initializer_list>
 #include <thread>
 
 #include "absl/synchronization/mutex.h"
+#include "core/base/shortage.h"
 #include "server/check_config.h"
 #include "server/daemon.h"
 #include "server/grpc_server.h"
@@ -146,6 +148,11 @@ std::string FromEnvironment(const char* name) {
 
 // Nothing below this file reads the environment.
 int main(int argc, char** argv) {
+  std::set_terminate([] {
+    if (!fusion::IsShortage(std::current_exception())) std::abort();
+    std::fprintf(stderr, "fusiond: %s\n", fusion::kShortage);  // takes no memory
+    std::_Exit(1);
+  });
   fusion::CommandLine line = fusion::ParseCommandLine(argc, argv);
   if (line.exit_code.has_value()) {
     std::fputs(line.text.c_str(), *line.exit_code == 0 ? stdout : stderr);

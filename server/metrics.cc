@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 
 #include "core/base/mutex.h"
 #include "server/process_facts.h"
@@ -72,12 +73,41 @@ std::string_view IngestionResult(const absl::Status& status) {
   }
 }
 
+// A series that is not shown before it has counted something: a server has more than ten methods
+// with seventeen codes each, and sees few of them. Thread-safe.
+template <typename Metric>
+class Seldom {
+ public:
+  // Call before all else; `family` outlives this.
+  void Init(Family<Metric>* family, const Labels& labels) {
+    family_ = family;
+    labels_ = labels;
+  }
+  // `args` are those of the metric; the first caller's count.
+  template <typename... Args>
+  Metric& Get(const Args&... args) {
+    Metric* metric = metric_.load(std::memory_order_acquire);
+    if (metric == nullptr) {
+      metric = &family_->Add(labels_, args...);  // the same for whoever comes at the same time
+      metric_.store(metric, std::memory_order_release);
+    }
+    return *metric;
+  }
+  // Null before the first Get.
+  const Metric* Peek() const { return metric_.load(std::memory_order_acquire); }
+
+ private:
+  Family<Metric>* family_ = nullptr;
+  Labels labels_;
+  std::atomic<Metric*> metric_{nullptr};
+};
+
 struct MethodCounters {
-  Counter* started;
-  Counter* received;
-  Counter* sent;
-  Histogram* seconds;
-  std::array<Counter*, kCodes> handled;
+  Seldom<Counter> started;
+  Seldom<Counter> received;
+  Seldom<Counter> sent;
+  Seldom<Histogram> seconds;
+  std::array<Seldom<Counter>, kCodes> handled;
 };
 
 // A family whose values are read now rather than counted.
@@ -314,6 +344,16 @@ void ReadConnections(const ServerSnapshot& now, std::vector<MetricFamily>* out) 
                          MetricType::Counter)
                      .Add({}, now.connections_closed)
                      .Take());
+  out->push_back(Reading("fusion_admin_connections", "Open connections to the admin port.")
+                     .Add({}, now.admin_connections.open)
+                     .Take());
+  out->push_back(Reading("fusion_admin_connections_closed_total",
+                         "Connections to the admin port that were closed without or within their "
+                         "answer: they were too slow, or newer ones of the same peer came.",
+                         MetricType::Counter)
+                     .Add({{"reason", "late"}}, now.admin_connections.late)
+                     .Add({{"reason", "crowded"}}, now.admin_connections.crowded)
+                     .Take());
 }
 
 void ReadTenants(const TenantCounts& tenants, std::vector<MetricFamily>* out) {
@@ -412,14 +452,14 @@ void Metrics::Counters::AddMethods() {
   for (RpcMethod method : kRpcMethods) {
     Labels labels = MethodLabels(method);
     MethodCounters& of = methods[Index(method)];
-    of.started = &started.Add(labels);
-    of.received = &received.Add(labels);
-    of.sent = &sent.Add(labels);
-    of.seconds = &seconds.Add(labels, kCallBuckets);
+    of.started.Init(&started, labels);
+    of.received.Init(&received, labels);
+    of.sent.Init(&sent, labels);
+    of.seconds.Init(&seconds, labels);
     for (int code = 0; code < kCodes; ++code) {
       Labels with_code = labels;
       with_code["grpc_code"] = CodeName(code);
-      of.handled[static_cast<size_t>(code)] = &handled.Add(with_code);
+      of.handled[static_cast<size_t>(code)].Init(&handled, with_code);
     }
   }
 }
@@ -525,16 +565,18 @@ void Metrics::OnPut(const absl::Status& status, Nanoseconds took) {
 }
 
 void Metrics::OnStarted(RpcMethod method) {
-  counters_->methods[Index(method)].started->Increment();
-  counters_->methods[Index(method)].received->Increment();
+  counters_->methods[Index(method)].started.Get().Increment();
+  counters_->methods[Index(method)].received.Get().Increment();
 }
 
 void Metrics::OnFinished(const RpcRecord& record) {
   MethodCounters& method = counters_->methods[Index(record.method)];
   int code = static_cast<int>(record.status.code());
-  method.handled[static_cast<size_t>(code < kCodes ? code : 2)]->Increment();
-  method.seconds->Observe(ToMilliseconds(record.took) / 1e3);
-  method.sent->Increment(static_cast<double>(record.messages_sent));
+  method.handled[static_cast<size_t>(code < kCodes ? code : 2)].Get().Increment();
+  method.seconds.Get(kCallBuckets).Observe(ToMilliseconds(record.took) / 1e3);
+  if (record.messages_sent > 0) {
+    method.sent.Get().Increment(static_cast<double>(record.messages_sent));
+  }
   if (!record.tenant.empty()) counters_->tenants.Add(record.tenant);
   counters_->queue_seconds->Observe(ToMilliseconds(record.queued) / 1e3);
   if (record.method == RpcMethod::kReportLatency) {
@@ -573,14 +615,16 @@ std::string Metrics::Text(const ServerSnapshot& now) const {
 }
 
 int64_t Metrics::started(RpcMethod method) const {
-  return static_cast<int64_t>(counters_->methods[Index(method)].started->Value());
+  const Counter* counter = counters_->methods[Index(method)].started.Peek();
+  return counter == nullptr ? 0 : static_cast<int64_t>(counter->Value());
 }
 
 CodeCounts Metrics::finished(RpcMethod method) const {
   CodeCounts counts;
   for (int code = 0; code < kCodes; ++code) {
-    double value = counters_->methods[Index(method)].handled[static_cast<size_t>(code)]->Value();
-    if (value > 0) counts[CodeName(code)] = static_cast<int64_t>(value);
+    const Counter* counter =
+        counters_->methods[Index(method)].handled[static_cast<size_t>(code)].Peek();
+    if (counter != nullptr) counts[CodeName(code)] = static_cast<int64_t>(counter->Value());
   }
   return counts;
 }

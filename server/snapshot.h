@@ -12,6 +12,7 @@
 #include "core/compile/quarantine.h"
 #include "core/compile/worker_pool.h"
 #include "core/pipeline/tile_search.h"
+#include "server/http_server.h"
 
 namespace fusion {
 
@@ -40,6 +41,7 @@ struct ServerSnapshot {
   int64_t connection_limit = 0;
   int64_t connections_refused = 0;
   int64_t connections_closed = 0;
+  HttpServer::Counts admin_connections;
   std::map<std::string, int64_t> refused;       // calls, by reason
   std::map<std::string, int64_t> tenant_bytes;  // of requests under way
   int64_t warm_answers = 0;

@@ -6,6 +6,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/status.h"
+#include "server/http_server.h"
 
 namespace fusion {
 
@@ -13,24 +14,17 @@ namespace fusion {
 struct AdminPages {
   std::function<std::string()> metrics;  // Prometheus text
   std::function<std::string()> status;   // JSON
-  std::function<bool()> ready;
+  std::function<bool()> ready;           // must not wait for anything
   /// What the compiler said about a kernel that failed; NotFound if nothing is kept.
   std::function<absl::StatusOr<std::string>(const Digest& kernel)> compile_log;
 };
 
-/// The admin port: GET /metrics, /statusz, /healthz (the process answers), /readyz (503 unless
-/// calls are wanted), /compile_log/<kernel key in hex> (404 if there is none). HTTP without access
-/// control. Destroying it waits for requests under way.
-class AdminServer {
- public:
-  virtual ~AdminServer() = default;
-
-  /// FailedPrecondition, saying why, if `address` ("host:port") cannot be listened on.
-  static absl::StatusOr<std::unique_ptr<AdminServer>> Start(const std::string& address,
-                                                            AdminPages pages);
-
-  /// With the real port where that was 0.
-  virtual const std::string& address() const = 0;
-};
+/// The admin port: /healthz (the process answers), /readyz (503 unless calls are wanted), /metrics,
+/// /statusz, /compile_log/<kernel key in hex> (404 if there is none), and / with the list of these.
+/// HTTP without access control. Health and readiness are answered however long the other pages
+/// take, and however many slow connections there are (HttpServer). FailedPrecondition, saying why,
+/// if `address` ("host:port") cannot be listened on.
+absl::StatusOr<std::unique_ptr<HttpServer>> StartAdminPort(const std::string& address,
+                                                           AdminPages pages);
 
 }  // namespace fusion

@@ -64,7 +64,9 @@ absl::StatusOr<std::unique_ptr<ResilientModel>> ResilientModel::Load(
 absl::StatusOr<std::unique_ptr<ResilientModel>> ResilientModel::Load(
     std::shared_ptr<ResilientClient> client, onnx::ModelProto model, const std::string& directory,
     const ResilientModelOptions& options) {
-  ASSIGN_OR_RETURN(onnx::ModelProto bare, ReferenceWeights(model, {.directory = directory}));
+  ASSIGN_OR_RETURN(
+      onnx::ModelProto bare,
+      ReferenceWeights(model, {.directory = directory, .overridden = options.model.overridden}));
   FusionRequest request;
   request.onnx_model = bare.SerializeAsString();
   request.target =

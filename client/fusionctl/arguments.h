@@ -103,6 +103,7 @@ struct Arguments {
   PlanOptions options;                       // without the lock, until LoadLock
   std::string rules;                         // file; main reads it into options.rules; empty: none
   std::map<std::string, std::string> fixed;  // of --fix: value by input
+  std::vector<std::string> as_inputs;        // initialisers that are inputs of a run
   std::string custom_ops;                    // the same into options.custom_ops
   std::string lock;                          // file; empty: none
   bool allow_fused = false;

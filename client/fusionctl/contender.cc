@@ -139,7 +139,7 @@ absl::StatusOr<RunInputs> LoadRunInputs(const Arguments& arguments, const ModelF
     out.data.given = !arguments.inputs.empty();
     out.data.name = out.data.given ? "files and random numbers" : "random inputs";
     ASSIGN_OR_RETURN(Graph graph, ImportModel(file, BindToData(out.options, given, file)));
-    ASSIGN_OR_RETURN(out.data.inputs, RandomData(graph, arguments.seed));
+    ASSIGN_OR_RETURN(out.data.inputs, RandomData(graph, file, arguments.seed));
   }
   for (size_t i = 0; i < given.size(); ++i) {
     if (given[i]) out.data.inputs[i] = *std::move(given[i]);

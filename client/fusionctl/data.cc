@@ -17,28 +17,51 @@
 namespace fusion {
 namespace {
 
-// The tensors of a data set in the order of `names`.
-absl::StatusOr<std::vector<HostTensor>> Arrange(std::vector<NamedTensor> given,
-                                                const std::vector<std::string>& names,
-                                                std::string_view kind, const std::string& where) {
-  auto position = [&given](const std::string& name) {
-    for (size_t i = 0; i < given.size(); ++i) {
-      if (given[i].name == name) return i;
-    }
-    return given.size();
-  };
+// "x", "y"; and which initialisers could be given besides.
+std::string InputNames(const ModelFile& model) {
+  std::string out = StrJoin(model.inputs(), ", ", [](const onnx::ValueInfoProto* input) {
+    return QuoteShort(input->name());
+  });
+  const std::vector<std::string> more = model.overridable();
+  if (more.empty()) return out;
+  return StrCat(out, "; initialisers that can be overridden: ", StrJoin(more, ", ", QuoteShort));
+}
+
+// Where `name` stands in `names`; their number if it is none of them.
+size_t PositionOf(const std::string& name, const std::vector<std::string>& names) {
+  return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
+}
+
+// Which of `names` each tensor of a set is for, by number of the tensor. Tensors are taken by name
+// if every name that `needed` says must be there is, else by number among the needed or all.
+absl::StatusOr<std::vector<size_t>> PlacesOf(const std::vector<std::string>& given,
+                                             const std::vector<std::string>& names,
+                                             const std::vector<bool>& needed, std::string_view kind,
+                                             const std::string& where) {
+  std::vector<size_t> places;
   bool by_name = true;
-  for (const std::string& name : names) by_name = by_name && position(name) < given.size();
-  std::vector<HostTensor> out;
-  for (size_t k = 0; k < names.size(); ++k) {
-    size_t at = by_name ? position(names[k]) : k;
-    if (at >= given.size()) {
-      return InvalidArgument(kind, " ", Quote(names[k]), " is missing: ", Quote(where), " has no ",
-                             kind, "_", k, ".pb");
-    }
-    out.push_back(std::move(given[at].value));
+  for (const std::string& name : given) {
+    places.push_back(PositionOf(name, names));
+    by_name = by_name && places.back() < names.size();
   }
-  return out;
+  for (size_t k = 0; k < names.size(); ++k) {
+    const auto count = std::count(places.begin(), places.end(), k);
+    by_name = by_name && count <= 1 && (count == 1 || !needed[k]);
+  }
+  if (by_name) return places;
+  std::vector<size_t> in_order;
+  for (size_t k = 0; k < names.size(); ++k) {
+    if (needed[k] || given.size() == names.size()) in_order.push_back(k);
+  }
+  if (given.size() == in_order.size()) return in_order;
+  if (given.size() < in_order.size()) {
+    return InvalidArgument(kind, " ", Quote(names[in_order[given.size()]]),
+                           " is missing: ", Quote(where), " has no ", kind, "_", given.size(),
+                           ".pb");
+  }
+  return InvalidArgument(Quote(where), " has ", kind, "_", in_order.size(), " and the model has ",
+                         in_order.size(), " ", kind, in_order.size() == 1 ? "" : "s", ": ",
+                         StrJoin(names, ", ", QuoteShort));
 }
 
 // Bits in u16 are taken for bf16 where the model has that: NumPy has no such type, and ONNX's own
@@ -85,41 +108,69 @@ std::optional<size_t> NumberBehind(std::string_view prefix, std::string_view nam
   return k;
 }
 
-// Expected outputs beyond those of the model would be compared with nothing.
-absl::Status CheckNoSurplus(const std::string& directory, size_t outputs) {
-  constexpr std::string_view kPrefix = "output_";
-  std::error_code ignored;  // what cannot be listed cannot be read either
-  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
-    std::string name = entry.path().filename();
-    const std::string suffix = entry.path().extension();
-    if (suffix != ".pb" && suffix != ".npy") continue;
-    const auto k =
-        NumberBehind(kPrefix, std::string_view(name).substr(0, name.size() - suffix.size()));
-    if (!k || *k < outputs) continue;
-    return InvalidArgument(Quote(directory), " has ", name, ", the model has ", outputs,
-                           outputs == 1 ? " output" : " outputs");
+// The names of inputs and outputs, and which of the inputs every set must have.
+struct DeclaredNames {
+  explicit DeclaredNames(const ModelFile& model) {
+    for (const onnx::ValueInfoProto* input : model.inputs()) {
+      inputs.push_back(input->name());
+      needed.push_back(!model.IsOverridden(input->name()));
+    }
+    for (const auto& output : model.bare().graph().output()) outputs.push_back(output.name());
   }
-  return absl::OkStatus();
+  std::vector<std::string> inputs, outputs;
+  std::vector<bool> needed;
+};
+
+std::vector<std::string> NamesOf(const std::vector<NamedTensor>& tensors) {
+  std::vector<std::string> out;
+  for (const NamedTensor& tensor : tensors) out.push_back(tensor.name);
+  return out;
 }
 
-// A set's tensors in the model's order, checked.
+// A set's tensors in the model's order, checked. Initialisers that it does not override have the
+// model's values.
 absl::StatusOr<RunData> Arranged(TestDataSet set, const std::string& where,
                                  const ModelFile& model) {
-  std::vector<std::string> inputs, outputs;
-  for (const onnx::ValueInfoProto* input : model.inputs()) inputs.push_back(input->name());
-  for (const auto& output : model.bare().graph().output()) outputs.push_back(output.name());
+  const DeclaredNames declared(model);
   RunData out{.name = where};
-  ASSIGN_OR_RETURN(out.inputs, Arrange(std::move(set.inputs), inputs, "input", where));
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    RETURN_IF_ERROR(CheckInput(*model.inputs()[i], where, &out.inputs[i]));
+  ASSIGN_OR_RETURN(const std::vector<size_t> places,
+                   PlacesOf(NamesOf(set.inputs), declared.inputs, declared.needed, "input", where));
+  std::vector<std::optional<HostTensor>> given(declared.inputs.size());
+  for (size_t i = 0; i < places.size(); ++i) given[places[i]] = std::move(set.inputs[i].value);
+  for (size_t i = 0; i < given.size(); ++i) {
+    if (!given[i]) {
+      ASSIGN_OR_RETURN(given[i], model.Weight(declared.inputs[i]));
+    }
+    RETURN_IF_ERROR(CheckInput(*model.inputs()[i], where, &*given[i]));
+    out.inputs.push_back(*std::move(given[i]));
   }
   if (set.outputs.empty()) return out;
-  ASSIGN_OR_RETURN(out.outputs, Arrange(std::move(set.outputs), outputs, "output", where));
-  for (size_t i = 0; i < outputs.size(); ++i) {
-    const onnx::ValueInfoProto& declared = model.bare().graph().output(static_cast<int>(i));
-    RETURN_IF_ERROR(TakeBitsForBf16(declared, &out.outputs[i]));
+  const std::vector<bool> all(declared.outputs.size(), true);
+  ASSIGN_OR_RETURN(const std::vector<size_t> behind,
+                   PlacesOf(NamesOf(set.outputs), declared.outputs, all, "output", where));
+  out.outputs.resize(declared.outputs.size());
+  for (size_t i = 0; i < behind.size(); ++i) {
+    const onnx::ValueInfoProto& output = model.bare().graph().output(static_cast<int>(behind[i]));
+    RETURN_IF_ERROR(TakeBitsForBf16(output, &set.outputs[i].value));
+    out.outputs[behind[i]] = std::move(set.outputs[i].value);
   }
   return out;
+}
+
+// Whether a tensor of a set is one that the model takes, before it is read: an input of its name or
+// of its number. Of outputs models declare the extents loosely.
+absl::Status CheckBeforeReading(const ModelFile& model, const std::string& where, bool is_output,
+                                size_t k, const NamedType& type) {
+  const size_t count =
+      is_output ? static_cast<size_t>(model.bare().graph().output_size()) : model.inputs().size();
+  if (is_output || k >= count) return absl::OkStatus();  // too many: said with their number
+  for (const onnx::ValueInfoProto* input : model.inputs()) {
+    if (input->name() != type.name) continue;
+    const absl::Status by_name = CheckInputType(*input, where, type.dtype, type.dims);
+    // All of a set are taken by number if one has no name that the model knows.
+    if (by_name.ok() || input == model.inputs()[k]) return by_name;
+  }
+  return CheckInputType(*model.inputs()[k], where, type.dtype, type.dims);
 }
 
 absl::StatusOr<RunData> LoadOne(const std::string& directory, const ModelFile& model) {
@@ -129,10 +180,11 @@ absl::StatusOr<RunData> LoadOne(const std::string& directory, const ModelFile& m
   for (const auto& output : model.bare().graph().output()) {
     RETURN_IF_ERROR(CheckIsTensor(output, "output"));
   }
-  RETURN_IF_ERROR(
-      CheckNoSurplus(directory, static_cast<size_t>(model.bare().graph().output_size())));
-  absl::StatusOr<TestDataSet> set = LoadTestDataSet(directory);
-  if (!set.ok()) return BadInput(set.status());
+  absl::StatusOr<TestDataSet> set =
+      LoadTestDataSet(directory, [&](bool is_output, size_t k, const NamedType& type) {
+        return CheckBeforeReading(model, directory, is_output, k, type);
+      });
+  if (!set.ok()) return BadFile(set.status());
   return Arranged(*std::move(set), directory, model);
 }
 
@@ -151,61 +203,88 @@ const std::string* DeclaredName(const std::string& array, const std::vector<std:
 }
 
 absl::Status CheckHasAll(const std::vector<NamedTensor>& given,
-                         const std::vector<std::string>& names, std::string_view kind,
-                         const std::string& path) {
-  for (const std::string& name : names) {
-    const auto of_name = [&](const NamedTensor& t) { return t.name == name; };
+                         const std::vector<std::string>& names, const std::vector<bool>& needed,
+                         std::string_view kind, const std::string& path) {
+  for (size_t k = 0; k < names.size(); ++k) {
+    const auto of_name = [&](const NamedTensor& t) { return t.name == names[k]; };
     const auto count = std::count_if(given.begin(), given.end(), of_name);
-    if (count == 1) continue;
-    return InvalidArgument(kind, " ", QuoteShort(name),
+    if (count == 1 || (count == 0 && !needed[k])) continue;
+    return InvalidArgument(kind, " ", QuoteShort(names[k]),
                            count == 0 ? " is missing from " : " is twice in ", Quote(path));
   }
   return absl::OkStatus();
 }
 
+// Numbers of numpy.savez, input_3 and arr_3, count the inputs that every run gives, or all where
+// there are as many.
+std::vector<std::string> Numbered(const DeclaredNames& declared,
+                                  const std::vector<std::string>& arrays) {
+  std::vector<std::string> needed;
+  for (size_t k = 0; k < declared.inputs.size(); ++k) {
+    if (declared.needed[k]) needed.push_back(declared.inputs[k]);
+  }
+  const auto numbered = std::count_if(arrays.begin(), arrays.end(), [](const std::string& name) {
+    return NumberBehind("input_", name) || NumberBehind("arr_", name);
+  });
+  return static_cast<size_t>(numbered) > needed.size() ? declared.inputs : needed;
+}
+
 // The arrays of a .npz file under the names of inputs and outputs, or as numpy.savez numbers them.
 absl::StatusOr<RunData> LoadArchive(const std::string& path, const ModelFile& model) {
-  absl::StatusOr<std::vector<NamedTensor>> arrays = LoadNpz(path);
-  if (!arrays.ok()) return BadInput(arrays.status());
-  std::vector<std::string> inputs, outputs;
-  for (const onnx::ValueInfoProto* input : model.inputs()) inputs.push_back(input->name());
-  for (const auto& output : model.bare().graph().output()) outputs.push_back(output.name());
+  absl::StatusOr<std::vector<std::string>> names = NamesInNpz(path);
+  if (!names.ok()) return BadFile(names.status());
+  const DeclaredNames declared(model);
+  const std::vector<std::string> numbered = Numbered(declared, *names);
+  const auto input_of = [&](const std::string& array) {
+    return PositionOf(array, declared.inputs) < declared.inputs.size()
+               ? &array
+               : DeclaredName(array, numbered, {"input_", "arr_"});
+  };
+  const auto check = [&](const std::string& array, DType dtype, const Dims& dims) {
+    const std::string* input = input_of(array);
+    if (input != nullptr) {
+      const size_t position = PositionOf(*input, declared.inputs);
+      return CheckInputType(*model.inputs()[position], path, dtype, dims);
+    }
+    if (DeclaredName(array, declared.outputs, {"output_"}) != nullptr) return absl::OkStatus();
+    return InvalidArgument(
+        "the model has no input or output of this name; inputs: ", InputNames(model),
+        "; outputs: ", StrJoin(declared.outputs, ", ", QuoteShort));
+  };
+  absl::StatusOr<std::vector<NamedTensor>> arrays = LoadNpz(path, check);
+  if (!arrays.ok()) return BadFile(arrays.status());
   TestDataSet set;
   for (NamedTensor& array : *arrays) {
-    const std::string* input = DeclaredName(array.name, inputs, {"input_", "arr_"});
-    const std::string* output = DeclaredName(array.name, outputs, {"output_"});
-    if (input == nullptr && output == nullptr) {
-      return InvalidArgument(Quote(path), " has the array ", QuoteShort(array.name),
-                             ", which the model has no input or output for; inputs: ",
-                             StrJoin(inputs, ", ", QuoteShort),
-                             "; outputs: ", StrJoin(outputs, ", ", QuoteShort));
-    }
-    array.name = input != nullptr ? *input : *output;
-    (input != nullptr ? set.inputs : set.outputs).push_back(std::move(array));
+    const std::string* input = input_of(array.name);
+    const std::string name =
+        input != nullptr ? *input : *DeclaredName(array.name, declared.outputs, {"output_"});
+    (input != nullptr ? set.inputs : set.outputs).push_back({name, std::move(array.value)});
   }
-  RETURN_IF_ERROR(CheckHasAll(set.inputs, inputs, "input", path));
-  if (!set.outputs.empty()) RETURN_IF_ERROR(CheckHasAll(set.outputs, outputs, "output", path));
+  RETURN_IF_ERROR(CheckHasAll(set.inputs, declared.inputs, declared.needed, "input", path));
+  const std::vector<bool> all(declared.outputs.size(), true);
+  if (!set.outputs.empty()) {
+    RETURN_IF_ERROR(CheckHasAll(set.outputs, declared.outputs, all, "output", path));
+  }
   return Arranged(std::move(set), path, model);
 }
 
 }  // namespace
 
-absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string& where,
-                        HostTensor* tensor) {
+absl::Status CheckInputType(const onnx::ValueInfoProto& declared, const std::string& where,
+                            DType dtype, const Dims& dims) {
   const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
-  RETURN_IF_ERROR(TakeBitsForBf16(declared, tensor));
-  const HostTensor& given = *tensor;
-  std::string what = StrCat("input ", Quote(declared.name()), " of ", Quote(where), " is ",
-                            DTypeName(given.dtype()), DimsToString(given.dims()));
-  std::optional<DType> dtype = DTypeFromOnnx(type.elem_type());
-  if (dtype && *dtype != given.dtype()) {
-    return InvalidArgument(what, ", the model declares ", DTypeName(*dtype));
+  const std::optional<DType> wanted = DTypeFromOnnx(type.elem_type());
+  const bool bits = wanted == DType::kBF16 && dtype == DType::kU16;
+  const std::string what = StrCat("input ", Quote(declared.name()), " of ", Quote(where), " is ",
+                                  DTypeName(dtype), DimsToString(dims));
+  if (wanted && *wanted != dtype && !bits) {
+    return InvalidArgument(what, ", the model declares ", DTypeName(*wanted));
   }
   if (!type.has_shape()) return absl::OkStatus();
-  bool fits = static_cast<size_t>(type.shape().dim_size()) == given.dims().size();
-  for (size_t d = 0; fits && d < given.dims().size(); ++d) {
+  bool fits = static_cast<size_t>(type.shape().dim_size()) == dims.size();
+  for (size_t d = 0; fits && d < dims.size(); ++d) {
     const auto& dim = type.shape().dim(static_cast<int>(d));
-    fits = !dim.has_dim_value() || IsUnknownDim(dim) || dim.dim_value() == given.dims()[d];
+    fits = !dim.has_dim_value() || IsUnknownDim(dim) || dim.dim_value() == dims[d];
   }
   if (fits) return absl::OkStatus();
   return InvalidArgument(what, ", the model declares [",
@@ -218,15 +297,24 @@ absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string&
                          "]");
 }
 
+absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string& where,
+                        HostTensor* tensor) {
+  RETURN_IF_ERROR(TakeBitsForBf16(declared, tensor));
+  return CheckInputType(declared, where, tensor->dtype(), tensor->dims());
+}
+
 absl::StatusOr<std::vector<RunData>> LoadData(const std::string& directory,
                                               const ModelFile& model) {
   std::error_code ignored;
-  if (directory.ends_with(".npz") && !std::filesystem::is_directory(directory, ignored)) {
+  if (IsNpz(directory)) {
     ASSIGN_OR_RETURN(RunData data, LoadArchive(directory, model));
     return std::vector<RunData>{std::move(data)};
   }
   if (!std::filesystem::is_directory(directory, ignored)) {
-    return NotFound("--data ", Quote(directory), ": no such directory");
+    return NotFound("--data ", Quote(directory),
+                    std::filesystem::exists(directory, ignored)
+                        ? ": is neither a directory nor a .npz file"
+                        : ": no such directory");
   }
   std::vector<std::string> directories = FindTestDataSets(directory);
   if (directories.empty()) directories = {directory};
@@ -245,15 +333,17 @@ absl::StatusOr<std::vector<std::optional<HostTensor>>> LoadInputs(
     size_t at = 0;
     while (at < out.size() && model.inputs()[at]->name() != name) ++at;
     if (at == out.size()) {
-      return InvalidArgument("--input ", QuoteShort(name), ": no such input; inputs: ",
-                             StrJoin(model.inputs(), ", ", [](const onnx::ValueInfoProto* input) {
-                               return QuoteShort(input->name());
-                             }));
+      return InvalidArgument("--input ", QuoteShort(name),
+                             ": no such input; inputs: ", InputNames(model));
     }
-    RETURN_IF_ERROR(CheckIsTensor(*model.inputs()[at], "input"));
-    absl::StatusOr<NamedTensor> tensor = LoadTensorFile(path);
-    if (!tensor.ok()) return BadInput(tensor.status());
-    RETURN_IF_ERROR(CheckInput(*model.inputs()[at], path, &tensor->value));
+    const onnx::ValueInfoProto& declared = *model.inputs()[at];
+    RETURN_IF_ERROR(CheckIsTensor(declared, "input"));
+    absl::StatusOr<NamedTensor> tensor =
+        LoadTensorFile(path, [&, &from = path](const std::string&, DType dtype, const Dims& dims) {
+          return CheckInputType(declared, from, dtype, dims);
+        });
+    if (!tensor.ok()) return BadFile(tensor.status());
+    RETURN_IF_ERROR(CheckInput(declared, path, &tensor->value));
     out[at] = std::move(tensor->value);
   }
   return out;
@@ -296,6 +386,18 @@ absl::StatusOr<Graph> ImportModel(const ModelFile& model, const PlanOptions& opt
                                                           .allow_fused = model.allow_fused()});
   if (!graph.ok()) return BadInput(graph.status());
   return graph;
+}
+
+absl::StatusOr<std::vector<HostTensor>> RandomData(const Graph& graph, const ModelFile& model,
+                                                   uint64_t seed) {
+  ASSIGN_OR_RETURN(std::vector<HostTensor> out, RandomData(graph, seed));
+  for (size_t i = 0; i < out.size(); ++i) {
+    const std::string& name = model.inputs()[i]->name();
+    if (model.IsOverridden(name)) {
+      ASSIGN_OR_RETURN(out[i], model.Weight(name));
+    }
+  }
+  return out;
 }
 
 absl::StatusOr<std::vector<HostTensor>> RandomData(const Graph& graph, uint64_t seed) {

@@ -21,8 +21,9 @@ struct RunData {
 
 /// The data sets of --data: the directory `path` itself, or its test_data_set_<n>, or the one set
 /// of a .npz file. Tensors belong to the input or output of their name, else to that of their
-/// number. Bad input, naming tensor and file, if one is missing, of another type than the model
-/// declares, or no output of the model.
+/// number. An initialiser that is an input (ModelFile::IsOverridden) has the model's value in a set
+/// that has none. Bad input, naming tensor and file, if one is missing, of another type than the
+/// model declares, or neither input nor output of the model; found out before it is read.
 absl::StatusOr<std::vector<RunData>> LoadData(const std::string& path, const ModelFile& model);
 
 /// The inputs that --input names, in the order of the model's; nullopt for others. Bad input if the
@@ -30,8 +31,11 @@ absl::StatusOr<std::vector<RunData>> LoadData(const std::string& path, const Mod
 absl::StatusOr<std::vector<std::optional<HostTensor>>> LoadInputs(
     const std::map<std::string, std::string>& files, const ModelFile& model);
 
-/// Bad input unless the tensor, from `where`, is what the model declares; open dims take anything.
-/// Bits in u16 become bf16 where the model has that.
+/// Bad input unless a tensor of this type, from `where`, is what the model declares; open dims take
+/// anything, and bf16 may be bits in u16.
+absl::Status CheckInputType(const onnx::ValueInfoProto& declared, const std::string& where,
+                            DType dtype, const Dims& dims);
+/// The same for the tensor itself. Bits in u16 become bf16 where the model has that.
 absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string& where,
                         HostTensor* tensor);
 
@@ -50,6 +54,10 @@ absl::StatusOr<Graph> ImportModel(const ModelFile& model, const PlanOptions& opt
 /// Seeded random inputs: floats near standard normal, integers and bools 0 or 1, which are fine as
 /// masks, ids and positions. Bad input if a dim is open.
 absl::StatusOr<std::vector<HostTensor>> RandomData(const Graph& graph, uint64_t seed);
+/// The same for a run of `model`, of which `graph` is made: initialisers that are inputs have its
+/// values.
+absl::StatusOr<std::vector<HostTensor>> RandomData(const Graph& graph, const ModelFile& model,
+                                                   uint64_t seed);
 
 /// How far values of this type may be from those they are compared with: --atol and --rtol for
 /// floats.

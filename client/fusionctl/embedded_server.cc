@@ -16,6 +16,7 @@
 #include <cstring>
 
 #include "core/base/launcher.h"
+#include "core/base/shortage.h"
 
 namespace fusion {
 namespace {
@@ -180,8 +181,10 @@ absl::Status EmbeddedServer::CheckRunning(Nanoseconds timeout) {
   if (!AwaitReadable(process_.get(), timeout)) return absl::OkStatus();
   MutexLock lock(&mutex_);
   std::string words = LastWords();
-  return Unavailable("fusiond ended: ", DescribeWaitStatus(Reap()),
-                     words.empty() ? "" : StrCat("; it said: ", words));
+  const std::string why = StrCat("fusiond ended: ", DescribeWaitStatus(Reap()),
+                                 words.empty() ? "" : StrCat("; it said: ", words));
+  // It has what this process has.
+  return words.find(kShortage) != std::string::npos ? ResourceExhausted(why) : Unavailable(why);
 }
 
 // How it ended; waits for that.

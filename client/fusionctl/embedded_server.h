@@ -42,8 +42,8 @@ class EmbeddedServer {
 
   /// "unix:/tmp/fusionctl-x7Gh2k/socket".
   std::string address() const;
-  /// Unavailable, saying how and with the server's last words, if it has ended. Waits up to
-  /// `timeout` for that.
+  /// If it has ended: Unavailable, or ResourceExhausted where it had no memory, saying how and with
+  /// the server's last words. Waits up to `timeout` for that.
   absl::Status CheckRunning(Nanoseconds timeout);
 
  private:

@@ -8,6 +8,7 @@
 #include "core/base/file.h"
 #include "core/export/rebase_external_data.h"
 #include "core/onnx/model_io.h"
+#include "core/onnx/overridable.h"
 
 namespace fusion {
 namespace {
@@ -110,6 +111,10 @@ absl::StatusOr<ExitCode> RunExport(const Arguments& arguments, Progress* progres
   absl::StatusOr<onnx::ModelProto> model = LoadModel(arguments.model);
   if (!model.ok()) return BadInput(model.status());
   RETURN_IF_ERROR(FixInputs(arguments.fixed, &*model));
+  for (const std::string& name : arguments.as_inputs) {
+    absl::Status can = CheckOverridable(*model, name);
+    if (!can.ok()) return Annotate(can, "--as-input");
+  }
   std::error_code ignored;
   if (std::filesystem::is_directory(arguments.out, ignored)) {
     return InvalidArgument("--out ", Quote(arguments.out), ": is a directory; expected a file");
@@ -125,7 +130,8 @@ absl::StatusOr<ExitCode> RunExport(const Arguments& arguments, Progress* progres
     auto ask = [&](const FusionRequest& asked) {
       return PlanWithProgress(client, asked, progress);
     };
-    ASSIGN_OR_RETURN(FusedExport exported, ExportFused(ask, request, directory, &*model));
+    ASSIGN_OR_RETURN(FusedExport exported,
+                     ExportFused(ask, request, directory, &*model, arguments.as_inputs));
     progress->Show("writing");
     RETURN_IF_ERROR(Write(*model, arguments.out));
     progress->Clear();

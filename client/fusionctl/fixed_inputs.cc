@@ -1,8 +1,11 @@
 #include "client/fusionctl/fixed_inputs.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "client/fusionctl/data.h"
+#include "core/onnx/model_edits.h"
+#include "core/onnx/overridable.h"
 #include "core/onnx/tensor_proto.h"
 #include "core/onnx/test_data.h"
 #include "core/op/scalar.h"
@@ -39,16 +42,21 @@ absl::Status FixInput(const std::string& name, const std::string& word, onnx::Mo
     if (declared.name() == name) input = &declared;
   }
   if (input == nullptr) return InvalidArgument("the model has no such input");
-  for (const onnx::TensorProto& constant : model->graph().initializer()) {
-    if (constant.name() == name) return InvalidArgument("is a constant of the model already");
-  }
+  const auto of_name = [&](const auto& constant) { return constant.name() == name; };
+  const auto& constants = model->graph().initializer();
+  const bool replaced = std::any_of(constants.begin(), constants.end(), of_name);
+  if (replaced) RETURN_IF_ERROR(CheckOverridable(*model, name));
   if (!input->type().has_tensor_type()) return InvalidArgument("is no tensor");
   std::optional<HostTensor> value = NumberFor(*input, word);
   if (!value) {
-    ASSIGN_OR_RETURN(NamedTensor tensor, LoadTensorFile(word));
+    ASSIGN_OR_RETURN(NamedTensor tensor,
+                     LoadTensorFile(word, [&](const std::string&, DType dtype, const Dims& dims) {
+                       return CheckInputType(*input, word, dtype, dims);
+                     }));
     value = std::move(tensor.value);
   }
   RETURN_IF_ERROR(CheckInput(*input, word, &*value));
+  if (replaced) RemoveIf(model->mutable_graph()->mutable_initializer(), of_name);
   *model->mutable_graph()->add_initializer() = MakeTensorProto(*value, name);
   return absl::OkStatus();
 }
@@ -58,7 +66,7 @@ absl::Status FixInput(const std::string& name, const std::string& word, onnx::Mo
 absl::Status FixInputs(const std::map<std::string, std::string>& values, onnx::ModelProto* model) {
   for (const auto& [name, word] : values) {
     absl::Status fixed = FixInput(name, word, model);
-    if (!fixed.ok()) return BadInput(Annotate(fixed, StrCat("--fix ", QuoteShort(name))));
+    if (!fixed.ok()) return BadFile(Annotate(fixed, StrCat("--fix ", QuoteShort(name))));
   }
   return absl::OkStatus();
 }

@@ -53,12 +53,21 @@ class ReferenceTensors {
     return out;
   }
 
-  // nullopt: there is none of this name.
-  absl::StatusOr<std::optional<HostTensor>> Load(const std::string& name) const {
+  // What `got` of this name should be; nullopt: there is none. One of another type is not read: a
+  // tensor without elements stands for it.
+  absl::StatusOr<std::optional<HostTensor>> Load(const std::string& name,
+                                                 const HostTensor& got) const {
     auto it = files_.find(name);
     if (it == files_.end()) return std::optional<HostTensor>();
-    absl::StatusOr<NamedTensor> tensor = LoadTensorFile(StrCat(directory_, "/", it->second));
-    if (!tensor.ok()) return BadInput(Annotate(tensor.status(), "--reference"));
+    const std::string path = StrCat(directory_, "/", it->second);
+    absl::StatusOr<NamedType> type = ReadTensorType(path);
+    if (!type.ok()) return BadFile(Annotate(type.status(), "--reference"));
+    if (type->dtype != got.dtype() || type->dims != got.dims()) {
+      const bool same_dims = got.dims() == Dims{0};
+      return std::optional<HostTensor>(HostTensor(type->dtype, same_dims ? Dims{0, 0} : Dims{0}));
+    }
+    absl::StatusOr<NamedTensor> tensor = LoadTensorFile(path);
+    if (!tensor.ok()) return BadFile(Annotate(tensor.status(), "--reference"));
     return std::optional<HostTensor>(std::move(tensor->value));
   }
 
@@ -255,7 +264,7 @@ class Inspection {
     if (!arguments_.compare) return absl::OkStatus();
     std::optional<HostTensor> loaded;
     if (reference_) {
-      ASSIGN_OR_RETURN(loaded, reference_->Load(t->name));
+      ASSIGN_OR_RETURN(loaded, reference_->Load(t->name, got));
       if (!loaded) ++found_.without_reference;
       wanted = loaded ? &*loaded : nullptr;
     }

@@ -1,13 +1,16 @@
 // bin/fusionctl: plans, runs and checks ONNX models as fused kernels. See --help.
 #include <google/protobuf/stubs/logging.h>
+#include <malloc.h>
 #include <signal.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/session.h"
+#include "core/base/shortage.h"
 
 namespace fusion {
 namespace {
@@ -94,11 +97,31 @@ void PrintError(bool json, std::string_view code, const std::string& message) {
   if (json) PrintJson(Json{{"error", {{"code", code}, {"message", message}}}});
 }
 
+bool wants_json = false;  // for what is said where the program ends
+
+// The end of an exception that nobody catches. Nothing is unwound before: without threads gRPC's
+// destructors wait for ever. What is left behind is removed by the next start (Scratch).
+[[noreturn]] void EndProgram() {
+  if (!IsShortage(std::current_exception())) std::abort();
+  // Nothing here takes memory.
+  std::fprintf(stderr, "fusionctl: %s\n", kShortage);
+  if (wants_json) {
+    std::printf("{\n  \"error\": {\n    \"code\": \"RESOURCE_EXHAUSTED\",\n");
+    std::printf("    \"message\": \"%s\"\n  }\n}\n", kShortage);
+    std::fflush(stdout);
+  }
+  std::_Exit(kExitNoMemory);
+}
+
 int Main(int argc, char** argv) {
   // Errors of libraries come back as our own messages; a reader that goes away ends us by EPIPE.
   google::protobuf::SetLogHandler(nullptr);
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/1);
   signal(SIGPIPE, SIG_IGN);
+  wants_json = std::any_of(argv, argv + argc, [](std::string_view a) { return a == "--json"; });
+  std::set_terminate(EndProgram);
+  // Else every thread reserves 64 MiB of addresses, which a limit on them may not have.
+  mallopt(M_ARENA_MAX, 2);
   if (std::getenv("NO_COLOR") != nullptr) ForbidColour();
   ParsedArguments parsed = ParseArguments(argc, argv);
   if (parsed.exit_code == kExitOk) {
@@ -106,8 +129,7 @@ int Main(int argc, char** argv) {
     return kExitOk;
   }
   if (parsed.exit_code) {
-    bool json = std::any_of(argv, argv + argc, [](std::string_view a) { return a == "--json"; });
-    PrintError(json, "USAGE", parsed.text + "; see fusionctl --help");
+    PrintError(wants_json, "USAGE", parsed.text + "; see fusionctl --help");
     return *parsed.exit_code;
   }
   const char* terminal = std::getenv("TERM");

@@ -188,6 +188,12 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
       app, "--fix", &a->fixed, "VALUE",
       "plan for this value of an input, a number or a file (.npy, .pb), where shapes or numbers "
       "of passes follow from it; it is no input of a run then; may be given more than once");
+  app->add_option("--as-input", a->as_inputs,
+                  "plan this initialiser, which is a graph input too, as an input: a run may give "
+                  "it another value than the model has; may be given more than once")
+      ->allow_extra_args(false)
+      ->check(CheckNotEmpty)
+      ->type_name("NAME");
   app->add_option("--rules", a->rules,
                   "rules that force, forbid or favour kernels: a fusion.v1.FusionRules in "
                   "protobuf's text format; op-by-op follows none")
@@ -250,8 +256,9 @@ void AddDataOptions(CLI::App* app, Arguments* a) {
       ->check(CheckNotEmpty)
       ->type_name("PATH");
   AddNameValue(app, "--input", &a->inputs, "FILE",
-               "this file (.npy or .pb) for one input, in place of what --data has, or of random "
-               "numbers; may be given more than once");
+               "this file (.npy or .pb) for one input, or for an initialiser that is a graph input "
+               "too, in place of what --data or the model has, or of random numbers; may be given "
+               "more than once");
   app->add_option("--seed", a->seed, "of random inputs")->check(CheckSeed)->type_name("N");
 }
 

@@ -4,72 +4,99 @@
 #include <archive_entry.h>
 
 #include <filesystem>
+#include <functional>
 #include <memory>
 
+#include "core/base/file.h"
 #include "core/tensor/npy.h"
 
 namespace fusion {
 namespace {
 
-constexpr size_t kBlockBytes = size_t{1} << 20;
-constexpr int64_t kMaxHeaderBytes = int64_t{1} << 16;
-constexpr std::string_view kSuffix = ".npy";
+constexpr size_t kNpzBlockBytes = size_t{1} << 20;
+// Arrays of one file.
+constexpr size_t kMaxMembers = 100000;
+constexpr std::string_view kSuffix = ".npz";
+constexpr std::string_view kMemberSuffix = ".npy";
 
 using Archive = std::unique_ptr<archive, int (*)(archive*)>;
 
 // What is left of the current member.
-absl::StatusOr<std::string> ReadMember(archive* from) {
-  std::string bytes;
-  for (;;) {
-    const size_t have = bytes.size();
-    if (static_cast<int64_t>(have) > kMaxTensorBytes + kMaxHeaderBytes) {
-      return ResourceExhausted("more than ", kMaxTensorBytes, " bytes");
-    }
-    bytes.resize(have + kBlockBytes);
-    const auto count = archive_read_data(from, bytes.data() + have, kBlockBytes);
+ByteSource BytesOf(archive* from) {
+  return {.read = [from](char* to, size_t most) -> absl::StatusOr<size_t> {
+    const auto count = archive_read_data(from, to, most);
     if (count < 0) return InvalidArgument(archive_error_string(from));
-    bytes.resize(have + static_cast<size_t>(count));
-    if (count == 0) return bytes;
+    return static_cast<size_t>(count);
+  }};
+}
+
+// Called with each member; `from` stands at its first byte.
+using Visit = std::function<absl::Status(const std::string& name, archive* from)>;
+
+absl::Status VisitMembers(const RegularFile& file, const std::string& what, const Visit& visit) {
+  Archive from(archive_read_new(), archive_read_free);
+  if (from == nullptr) return ResourceExhausted(what, ": no memory");
+  archive_read_support_format_zip(from.get());
+  auto no_archive = [&] {
+    return InvalidArgument(what, " is no ZIP archive: ", archive_error_string(from.get()));
+  };
+  if (archive_read_open_fd(from.get(), file.fd.get(), kNpzBlockBytes) != ARCHIVE_OK) {
+    return no_archive();
+  }
+  for (size_t members = 0;; ++members) {
+    archive_entry* entry = nullptr;
+    const int code = archive_read_next_header(from.get(), &entry);
+    if (code == ARCHIVE_EOF) return absl::OkStatus();
+    if (code != ARCHIVE_OK && code != ARCHIVE_WARN) return no_archive();  // warns of encodings
+    if (members >= kMaxMembers) {
+      return InvalidArgument(what, " has more than ", kMaxMembers, " members");
+    }
+    const char* text = archive_entry_pathname_utf8(entry);
+    if (text == nullptr) text = archive_entry_pathname(entry);
+    std::string name = text == nullptr ? "" : text;
+    absl::Status visited;
+    if (name.ends_with(kMemberSuffix)) {
+      visited = visit(name.substr(0, name.size() - kMemberSuffix.size()), from.get());
+    } else {
+      visited = InvalidArgument("is no .npy file");
+    }
+    if (!visited.ok()) return Annotate(visited, StrCat(what, ": member ", QuoteShort(name)));
   }
 }
 
-absl::StatusOr<NamedTensor> ReadArray(archive* from, std::string name) {
-  if (!name.ends_with(kSuffix)) return InvalidArgument("is no .npy file");
-  name.resize(name.size() - kSuffix.size());
-  ASSIGN_OR_RETURN(std::string bytes, ReadMember(from));
-  ASSIGN_OR_RETURN(HostTensor value, ParseNpy(bytes));
-  return NamedTensor{std::move(name), std::move(value)};
+absl::Status VisitArrays(const std::string& path, const Visit& visit) {
+  const std::string what = StrCat("file ", Quote(path));
+  absl::StatusOr<RegularFile> file = OpenRegularFile(path);
+  if (!file.ok()) return Annotate(file.status(), what);
+  return VisitMembers(*file, what, visit);
 }
 
 }  // namespace
 
-absl::StatusOr<std::vector<NamedTensor>> LoadNpz(const std::string& path) {
-  const std::string what = StrCat("file ", Quote(path));
+bool IsNpz(const std::string& path) {
   std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return NotFound(what, ": no such file");
-  Archive from(archive_read_new(), archive_read_free);
-  if (from == nullptr) return ResourceExhausted(what, ": no memory");
-  archive_read_support_format_zip(from.get());
-  if (archive_read_open_filename(from.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
-    return InvalidArgument(what, " is no ZIP archive: ", archive_error_string(from.get()));
-  }
+  return path.ends_with(kSuffix) && !std::filesystem::is_directory(path, ignored);
+}
+
+absl::StatusOr<std::vector<NamedTensor>> LoadNpz(const std::string& path,
+                                                 const TensorCheck& check) {
   std::vector<NamedTensor> out;
-  for (;;) {
-    archive_entry* entry = nullptr;
-    const int code = archive_read_next_header(from.get(), &entry);
-    if (code == ARCHIVE_EOF) return out;
-    if (code != ARCHIVE_OK && code != ARCHIVE_WARN) {  // of names in other encodings
-      return InvalidArgument(what, " is no ZIP archive: ", archive_error_string(from.get()));
-    }
-    const char* name = archive_entry_pathname_utf8(entry);
-    if (name == nullptr) name = archive_entry_pathname(entry);
-    auto array = ReadArray(from.get(), name == nullptr ? "" : name);
-    if (!array.ok()) {
-      return Annotate(array.status(),
-                      StrCat(what, ": member ", QuoteShort(name == nullptr ? "" : name)));
-    }
-    out.push_back(*std::move(array));
-  }
+  RETURN_IF_ERROR(VisitArrays(path, [&](const std::string& name, archive* from) {
+    auto wanted = [&](DType dtype, const Dims& dims) { return check(name, dtype, dims); };
+    absl::StatusOr<HostTensor> value = ReadNpy(BytesOf(from), wanted);
+    if (value.ok()) out.push_back({name, *std::move(value)});
+    return value.status();
+  }));
+  return out;
+}
+
+absl::StatusOr<std::vector<std::string>> NamesInNpz(const std::string& path) {
+  std::vector<std::string> out;
+  RETURN_IF_ERROR(VisitArrays(path, [&](const std::string& name, archive* /*from*/) {
+    out.push_back(name);
+    return absl::OkStatus();
+  }));
+  return out;
 }
 
 }  // namespace fusion

@@ -1,7 +1,6 @@
 #include "client/fusionctl/plan_subject.h"
 
 #include <filesystem>
-#include <fstream>
 
 #include "client/fusionctl/named_graph.h"
 #include "client/fusionctl/plan_keys.h"
@@ -16,11 +15,11 @@ constexpr std::string_view kMagic = "fusion.v1.ExplainPlanResponse\n";
 // Some 500 bytes an entry: of a plan of a hundred thousand nodes.
 constexpr int64_t kMaxSavedBytes = int64_t{1} << 30;
 
+// What is no file to read from is found out later.
 bool IsSaved(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
+  absl::StatusOr<RegularFile> file = OpenRegularFile(path);
   std::string start(kMagic.size(), '\0');
-  file.read(start.data(), static_cast<std::streamsize>(start.size()));
-  return file && start == kMagic;
+  return file.ok() && BytesOf(*file).ReadFully(start.data(), start.size()).ok() && start == kMagic;
 }
 
 }  // namespace

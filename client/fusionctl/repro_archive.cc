@@ -3,8 +3,9 @@
 #include <archive.h>
 #include <archive_entry.h>
 
-#include <filesystem>
 #include <memory>
+
+#include "core/base/file.h"
 
 namespace fusion {
 namespace {
@@ -39,7 +40,7 @@ absl::StatusOr<std::string> ReadMember(archive* from, size_t have) {
   std::string bytes;
   for (;;) {
     const size_t at = bytes.size();
-    if (have + at > kMostBytes) return ResourceExhausted("more than ", kMostBytes, " bytes");
+    if (have + at > kMostBytes) return InvalidArgument("more than ", kMostBytes, " bytes");
     bytes.resize(at + kBlockBytes);
     const auto count = archive_read_data(from, bytes.data() + at, kBlockBytes);
     if (count < 0) return InvalidArgument(archive_error_string(from));
@@ -65,13 +66,13 @@ absl::Status WriteReproArchive(const std::string& path, const ReproFiles& files)
 
 absl::StatusOr<ReproFiles> ReadReproArchive(const std::string& path) {
   const std::string what = StrCat("file ", Quote(path));
-  std::error_code ignored;
-  if (!std::filesystem::exists(path, ignored)) return NotFound(what, ": no such file");
+  absl::StatusOr<RegularFile> file = OpenRegularFile(path);
+  if (!file.ok()) return Annotate(file.status(), what);
   Reader from(archive_read_new(), archive_read_free);
   if (from == nullptr) return ResourceExhausted(what, ": no memory");
   archive_read_support_format_tar(from.get());
   archive_read_support_filter_gzip(from.get());
-  if (archive_read_open_filename(from.get(), path.c_str(), kBlockBytes) != ARCHIVE_OK) {
+  if (archive_read_open_fd(from.get(), file->fd.get(), kBlockBytes) != ARCHIVE_OK) {
     return InvalidArgument(what,
                            " is no archive of fusionctl repro: ", archive_error_string(from.get()));
   }
@@ -87,7 +88,7 @@ absl::StatusOr<ReproFiles> ReadReproArchive(const std::string& path) {
     }
     const char* name = archive_entry_pathname_utf8(entry);
     if (name == nullptr || files.size() >= kMostFiles) {
-      return ResourceExhausted(what, ": more than ", kMostFiles, " files, or one without a name");
+      return InvalidArgument(what, ": more than ", kMostFiles, " files, or one without a name");
     }
     const std::string key = name;
     absl::StatusOr<std::string> member = ReadMember(from.get(), bytes);

@@ -8,6 +8,7 @@
 #include "client/fusionctl/connection.h"
 #include "client/fusionctl/output_summary.h"
 #include "client/fusionctl/plan_output.h"
+#include "core/base/shortage.h"
 
 namespace fusion {
 namespace {
@@ -156,6 +157,7 @@ absl::StatusOr<ExitCode> RunResilient(const Arguments& arguments, const ModelFil
     run.cache = *std::move(cache);
   }
   ASSIGN_OR_RETURN(run.connection, ConnectionOf(arguments));
+  RETURN_IF_ERROR(CheckThreads(kThreadsOfGrpc));
   if (!arguments.server.empty()) return RunWith(run, SplitAddresses(arguments.server));
   if (arguments.prefer_cache) {
     ASSIGN_OR_RETURN(bool cached, IsCached(run));

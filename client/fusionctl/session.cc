@@ -10,10 +10,13 @@
 #include "client/fusionctl/connection.h"
 #include "client/fusionctl/embedded_server.h"
 #include "client/fusionctl/fixed_inputs.h"
+#include "client/fusionctl/overridden.h"
 #include "core/base/file.h"
+#include "core/base/shortage.h"
 #include "core/custom/custom_ops.h"
 #include "core/graph/test_values.h"
 #include "core/onnx/model_io.h"
+#include "core/onnx/overridable.h"
 #include "core/onnx/reference_weights.h"
 #include "core/wire/plan_lock.h"
 #include "core/wire/rules.h"
@@ -60,6 +63,10 @@ absl::StatusOr<HostTensor> MakeUpWeight(const onnx::TensorProto& tensor, const s
 absl::Status BadInput(const absl::Status& status) {
   if (status.ok() || ExitCodeOf(status) == kExitBadInput) return status;
   return InvalidArgument(Message(status));
+}
+
+absl::Status BadFile(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) ? status : BadInput(status);
 }
 
 ExitCode ExitCodeOf(const absl::Status& status) {
@@ -116,11 +123,15 @@ absl::Status LocateRule(const absl::Status& status, const Arguments& arguments) 
 
 absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progress,
                                      const ServiceWork& work) {
+  RETURN_IF_ERROR(CheckThreads(kThreadsOfGrpc));
   if (!arguments.server.empty()) {
     progress->Show(StrCat("connecting to ", arguments.server));
     ASSIGN_OR_RETURN(ClientOptions options, ConnectionOf(arguments));
-    ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(arguments.server, options));
-    return work(*client);
+    // It ends with the program: without threads, which other processes may have taken meanwhile,
+    // gRPC's destructors wait for ever.
+    static auto* const kept = new std::vector<std::unique_ptr<Client>>();
+    ASSIGN_OR_RETURN(kept->emplace_back(), Client::Connect(arguments.server, options));
+    return work(*kept->back());
   }
   progress->Show("starting fusiond");
   ASSIGN_OR_RETURN(std::unique_ptr<EmbeddedServer> server,
@@ -194,9 +205,11 @@ absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& pa
   absl::StatusOr<onnx::ModelProto> model = LoadModel(path);
   if (!model.ok()) return BadInput(model.status());
   RETURN_IF_ERROR(FixInputs(arguments.fixed, &*model));
-  absl::StatusOr<onnx::ModelProto> bare =
-      ReferenceWeights(*model, {.directory = ModelDirectory(path)});
-  if (!bare.ok()) return BadInput(bare.status());
+  ASSIGN_OR_RETURN(file->overridden_, OverriddenInitializers(*model, arguments));
+  absl::StatusOr<onnx::ModelProto> bare = ReferenceWeights(
+      *model, {.directory = ModelDirectory(path),
+               .overridden = {file->overridden_.begin(), file->overridden_.end()}});
+  if (!bare.ok()) return BadFile(bare.status());
   file->bare_ = *std::move(bare);
   file->bytes_ = file->bare_.SerializeAsString();
   file->source_ = std::make_unique<WeightSource>(*std::move(model), ModelDirectory(path));
@@ -208,6 +221,8 @@ absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& pa
   ASSIGN_OR_RETURN(file->shared_, WithoutStars(arguments.options.shared_buffers, *file));
   return file;
 }
+
+std::vector<std::string> ModelFile::overridable() const { return OverridableInitializers(bare_); }
 
 FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options) {
   FusionRequest request;

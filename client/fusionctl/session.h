@@ -5,7 +5,9 @@
 #include <functional>
 #include <memory>
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
+#include <vector>
 
 #include "client/client.h"
 #include "client/fused_model.h"
@@ -20,6 +22,8 @@ using Json = nlohmann::ordered_json;
 /// The same message as InvalidArgument: what is wrong with files of the caller is bad input, which
 /// code the reader chose for it or not.
 absl::Status BadInput(const absl::Status& status);
+/// The same of a file that was read; that there is no memory for it stays what it is.
+absl::Status BadFile(const absl::Status& status);
 /// Whose fault an error is.
 ExitCode ExitCodeOf(const absl::Status& status);
 
@@ -29,6 +33,9 @@ absl::Status LoadRules(Arguments* arguments);
 absl::Status LoadCustomOps(Arguments* arguments);
 /// An error of a command; if rules of the file are to blame for it, with file and line in front.
 absl::Status LocateRule(const absl::Status& status, const Arguments& arguments);
+
+/// Threads that gRPC may start for a client of one connection.
+inline constexpr int kThreadsOfGrpc = 12;
 
 /// What a command does with the service.
 using ServiceWork = std::function<absl::StatusOr<ExitCode>(const Client& client)>;
@@ -48,7 +55,8 @@ FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options)
 /// The model of a command: as a request, and as weights. Errors are bad input.
 class ModelFile {
  public:
-  /// With the inputs of --fix as constants; fused ones only with --allow-fused.
+  /// With the inputs of --fix as constants, and with initialisers as inputs that --as-input,
+  /// --input or --data name; fused ones only with --allow-fused.
   static absl::StatusOr<std::unique_ptr<ModelFile>> Load(const std::string& path,
                                                          const Arguments& arguments);
 
@@ -56,6 +64,10 @@ class ModelFile {
   const onnx::ModelProto& bare() const { return bare_; }
   /// The graph inputs that a run must give.
   const std::vector<const onnx::ValueInfoProto*>& inputs() const { return inputs_; }
+  /// Which of inputs() are initialisers of the file: those have a value without being given one.
+  bool IsOverridden(const std::string& input) const { return overridden_.contains(input); }
+  /// Initialisers that could be inputs and are none, for messages.
+  std::vector<std::string> overridable() const;
   bool allow_fused() const { return allow_fused_; }
 
   /// A request for it as the arguments ask.
@@ -78,7 +90,8 @@ class ModelFile {
 
   std::unique_ptr<WeightSource> source_;
   std::vector<const onnx::ValueInfoProto*> inputs_;  // into bare_
-  std::string bytes_;                                // of bare_
+  std::set<std::string> overridden_;
+  std::string bytes_;  // of bare_
   bool allow_fused_ = false;
   std::vector<SharedNames> shared_;  // of --share, without *
   mutable bool made_up_ = false;

@@ -62,7 +62,8 @@ absl::StatusOr<std::vector<StepTime>> RunSteps(const Arguments& arguments, const
     if (step > 0) {
       ASSIGN_OR_RETURN(Graph graph,
                        ImportModel(file, NextOptions(inputs.options, file, plan, memory, added)));
-      ASSIGN_OR_RETURN(random, RandomData(graph, arguments.seed + static_cast<uint64_t>(step)));
+      ASSIGN_OR_RETURN(random,
+                       RandomData(graph, file, arguments.seed + static_cast<uint64_t>(step)));
       for (size_t i = 0; i < in.size(); ++i) in[i] = &random[i];
     }
     absl::StatusOr<std::vector<HostTensor>> outputs = model.MakeOutputs(in, &memory);

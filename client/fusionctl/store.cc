@@ -10,6 +10,7 @@
 #include "client/fusionctl/plan_keys.h"
 #include "client/fusionctl/session.h"
 #include "client/fusionctl/stored_kernel.h"
+#include "core/base/file.h"
 
 namespace fusion {
 namespace {
@@ -273,14 +274,17 @@ absl::StatusOr<ExitCode> Export(const Arguments& a, const Client& client, const 
 }
 
 absl::StatusOr<ExitCode> Import(const Arguments& a, const AdminClient& admin, Progress* progress) {
-  File file(std::fopen(a.from.c_str(), "rb"));
-  if (file == nullptr) return FileError("--from", a.from);
+  const std::string what = StrCat("--from ", Quote(a.from));
+  absl::StatusOr<RegularFile> file = OpenRegularFile(a.from);
+  if (!file.ok()) return BadInput(Annotate(file.status(), what));
+  const ByteSource source = BytesOf(*file);
   int64_t bytes = 0;
   absl::StatusOr<v1::ImportStoreResponse> taken =
       admin.ImportStore([&]() -> absl::StatusOr<std::string> {
         std::string block(kBlockBytes, '\0');
-        block.resize(std::fread(block.data(), 1, block.size(), file.get()));
-        if (std::ferror(file.get()) != 0) return FileError("--from", a.from);
+        absl::StatusOr<size_t> read = source.ReadFully(block.data(), block.size());
+        if (!read.ok()) return BadInput(Annotate(read.status(), what));
+        block.resize(*read);
         bytes += static_cast<int64_t>(block.size());
         progress->Show(StrCat("importing: ", HumanBytes(bytes)));
         return block;
@@ -288,7 +292,7 @@ absl::StatusOr<ExitCode> Import(const Arguments& a, const AdminClient& admin, Pr
   progress->Clear();
   // A damaged file, or one of another version, is bad input.
   if (absl::IsDataLoss(taken.status()) || absl::IsFailedPrecondition(taken.status())) {
-    return InvalidArgument("--from ", Quote(a.from), ": ", Message(taken.status()));
+    return InvalidArgument(what, ": ", Message(taken.status()));
   }
   RETURN_IF_ERROR(taken.status());
   if (a.json) {

@@ -36,7 +36,7 @@ absl::Status VerifyOne(const Arguments& arguments, const ModelFile& model, const
   }
   if (!data) {
     data.emplace();
-    ASSIGN_OR_RETURN(data->inputs, RandomData(*graph, arguments.seed));
+    ASSIGN_OR_RETURN(data->inputs, RandomData(*graph, model, arguments.seed));
   }
   ASSIGN_OR_RETURN(Contender fused, Contender::Load(arguments, model, client, options, progress));
   out->reply = fused.reply();

@@ -13,8 +13,6 @@
 #include <system_error>
 #include <vector>
 
-#include "core/base/unique_fd.h"
-
 namespace fusion {
 namespace {
 
@@ -23,6 +21,15 @@ absl::Status SystemError(std::string_view what, const std::string& path, int err
   if (error == ENOENT) return NotFound(text);
   if (error == ENOSPC || error == EDQUOT || error == EFBIG) return ResourceExhausted(text);
   return Unavailable(text);
+}
+
+absl::Status NotRegular(mode_t mode) {
+  std::string_view kind = "something else";
+  if (S_ISDIR(mode)) kind = "a directory";
+  if (S_ISFIFO(mode)) kind = "a pipe";
+  if (S_ISSOCK(mode)) kind = "a socket";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) kind = "a device";
+  return InvalidArgument("is ", kind, ", not a regular file");
 }
 
 // Makes a directory one that its owner may empty and move. With this flag the C library follows no
@@ -106,26 +113,45 @@ class Emptying {
 
 }  // namespace
 
-absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
-  UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  if (!fd.valid()) return SystemError("opening", path, errno);
+absl::StatusOr<RegularFile> OpenRegularFile(const std::string& path, bool follow_links) {
+  // Looked at first: to open a device or a pipe may do something.
   struct stat info = {};
-  if (fstat(fd.get(), &info) != 0) return SystemError("opening", path, errno);
-  if (!S_ISREG(info.st_mode)) return Unavailable("opening ", Quote(path), ": not a regular file");
-  if (info.st_size > max_bytes) {
-    return ResourceExhausted("file ", Quote(path), " has ", info.st_size, " bytes; at most ",
-                             max_bytes, " are read");
+  if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return NotRegular(info.st_mode);
+  const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow_links ? 0 : O_NOFOLLOW);
+  RegularFile file{UniqueFd(open(path.c_str(), flags))};
+  if (!file.fd.valid() || fstat(file.fd.get(), &info) != 0) {
+    const std::string why = std::generic_category().message(errno);
+    const bool missing = errno == ENOENT || errno == ENOTDIR;
+    return missing ? NotFound("cannot be opened: ", why) : Unavailable("cannot be opened: ", why);
   }
-  std::string bytes(static_cast<size_t>(info.st_size), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    ssize_t n = read(fd.get(), bytes.data() + done, bytes.size() - done);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return SystemError("reading", path, errno);
-    if (n == 0) break;
-    done += static_cast<size_t>(n);
+  if (!S_ISREG(info.st_mode)) return NotRegular(info.st_mode);  // it took the other's place
+  file.bytes = info.st_size;
+  return file;
+}
+
+ByteSource BytesOf(const RegularFile& file) {
+  return {.read = [fd = file.fd.get()](char* to, size_t most) -> absl::StatusOr<size_t> {
+            for (;;) {
+              const ssize_t n = read(fd, to, most);
+              if (n >= 0) return static_cast<size_t>(n);
+              if (errno == EINTR) continue;
+              return Unavailable("cannot be read: ", std::generic_category().message(errno));
+            }
+          },
+          .bytes = file.bytes};
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
+  const std::string what = StrCat("file ", Quote(path));
+  absl::StatusOr<RegularFile> file = OpenRegularFile(path);
+  if (!file.ok()) return Annotate(file.status(), what);
+  if (file->bytes > max_bytes) {
+    return InvalidArgument(what, " has ", file->bytes, " bytes; at most ", max_bytes, " are read");
   }
-  bytes.resize(done);
+  std::string bytes(static_cast<size_t>(file->bytes), '\0');
+  absl::StatusOr<size_t> done = BytesOf(*file).ReadFully(bytes.data(), bytes.size());
+  if (!done.ok()) return Annotate(done.status(), what);
+  bytes.resize(*done);
   return bytes;
 }
 

@@ -4,12 +4,28 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/byte_source.h"
 #include "core/base/status.h"
+#include "core/base/unique_fd.h"
 
 namespace fusion {
 
-/// The bytes of a regular file. NotFound if it does not exist, ResourceExhausted if it is longer
-/// than `max_bytes`, Unavailable for every other refusal of the system.
+/// A regular file that is open for reading.
+struct RegularFile {
+  UniqueFd fd;
+  int64_t bytes = 0;  // its length when it was opened
+};
+/// Never waits, and never opens what has no end: InvalidArgument for a directory, a pipe, a socket
+/// or a device ("is a pipe, not a regular file"). NotFound if nothing is there, Unavailable for
+/// every other refusal of the system, also for a link with `follow_links` off. The message does not
+/// name the path.
+absl::StatusOr<RegularFile> OpenRegularFile(const std::string& path, bool follow_links = true);
+
+/// From where the file stands. `file` must outlive the source. Errors are Unavailable.
+ByteSource BytesOf(const RegularFile& file);
+
+/// The bytes of a regular file. Errors name the path: those of OpenRegularFile, and InvalidArgument
+/// if it is longer than `max_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
 
 /// Who may read a new file besides its owner: nobody, or whoever the umask lets.

@@ -1,6 +1,7 @@
 #include "core/base/parallel.h"
 
 #include <algorithm>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -13,11 +14,18 @@ void ParallelFor(int threads, int64_t n, const std::function<void(int64_t, int64
     return;
   }
   std::vector<std::thread> workers;
+  workers.reserve(static_cast<size_t>(parts));
   auto begin = [&](int64_t part) { return n * part / parts; };
-  for (int64_t p = 1; p < parts; ++p) {
-    workers.emplace_back([&, p] { body(begin(p), begin(p + 1)); });
+  int64_t started = 1;
+  for (; started < parts; ++started) {
+    try {
+      workers.emplace_back([&, p = started] { body(begin(p), begin(p + 1)); });
+    } catch (const std::system_error&) {
+      break;  // no more threads are to be had: this one does the rest
+    }
   }
   body(0, begin(1));
+  if (started < parts) body(begin(started), n);
   for (std::thread& worker : workers) worker.join();
 }
 

@@ -1,7 +1,5 @@
 #include "core/onnx/external_data.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -10,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/base/unique_fd.h"
+#include "core/base/file.h"
 
 namespace fusion {
 namespace {
@@ -102,23 +100,19 @@ absl::Status ReadFully(int fd, int64_t offset, HostTensor* out, std::string_view
   return absl::OkStatus();
 }
 
-absl::StatusOr<HostTensor> ReadAt(int fd, const Location& location, const TensorHeader& header,
-                                  std::string_view where) {
-  struct stat info = {};
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    return InvalidArgument(where, ": is not a regular file");
-  }
+absl::StatusOr<HostTensor> ReadAt(const RegularFile& file, const Location& location,
+                                  const TensorHeader& header, std::string_view where) {
   if (location.length && *location.length != header.bytes) {
     return InvalidArgument(where, ": length is ", *location.length, " bytes, ",
                            DTypeName(header.dtype), DimsToString(header.dims), " needs ",
                            header.bytes);
   }
-  if (location.offset > info.st_size || header.bytes > info.st_size - location.offset) {
-    return InvalidArgument(where, ": has ", info.st_size, " bytes, expected at least ",
-                           header.bytes, " from byte ", location.offset);
+  if (location.offset > file.bytes || header.bytes > file.bytes - location.offset) {
+    return InvalidArgument(where, ": has ", file.bytes, " bytes, expected at least ", header.bytes,
+                           " from byte ", location.offset);
   }
   ASSIGN_OR_RETURN(HostTensor out, HostTensor::Create(header.dtype, header.dims));
-  RETURN_IF_ERROR(ReadFully(fd, location.offset, &out, where));
+  RETURN_IF_ERROR(ReadFully(file.fd.get(), location.offset, &out, where));
   out.NormaliseBools();
   return out;
 }
@@ -134,10 +128,12 @@ absl::StatusOr<HostTensor> ReadExternalTensor(const onnx::TensorProto& tensor,
   }
   ASSIGN_OR_RETURN(std::string path, Resolve(location.file, directory, what));
   std::string where = StrCat(what, ": external data file ", Quote(location.file));
-  // O_NONBLOCK: opening a pipe must not wait for a writer before it is refused.
-  UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW));
-  if (!fd.valid()) return NotFound(where, ": cannot be opened: ", std::strerror(errno));
-  return ReadAt(fd.get(), location, header, where);
+  absl::StatusOr<RegularFile> opened = OpenRegularFile(path, /*follow_links=*/false);
+  if (!opened.ok()) {
+    absl::Status why = Annotate(opened.status(), where);
+    return absl::IsInvalidArgument(why) ? why : NotFound(Message(why));
+  }
+  return ReadAt(*opened, location, header, where);
 }
 
 absl::StatusOr<HostTensor> ReadTensor(const onnx::TensorProto& tensor, const std::string& directory,

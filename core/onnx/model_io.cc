@@ -1,9 +1,7 @@
 #include "core/onnx/model_io.h"
 
-#include <fcntl.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,7 +10,7 @@
 #include <fstream>
 #include <optional>
 
-#include "core/base/unique_fd.h"
+#include "core/base/file.h"
 
 namespace fusion {
 namespace {
@@ -117,24 +115,23 @@ bool Parse(ZeroCopyInputStream* stream, onnx::ModelProto* model) {
 
 absl::StatusOr<onnx::ModelProto> LoadModel(const std::string& path) {
   std::string what = StrCat("model file ", Quote(path));
-  UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  struct stat info = {};
-  if (!file.valid() || ::fstat(file.get(), &info) != 0) {
-    return NotFound(what, ": cannot be opened: ", std::strerror(errno));
+  absl::StatusOr<RegularFile> file = OpenRegularFile(path);
+  if (!file.ok()) {
+    absl::Status why = Annotate(file.status(), what);
+    return absl::IsInvalidArgument(why) ? why : NotFound(Message(why));
   }
-  if (!S_ISREG(info.st_mode)) return InvalidArgument(what, ": is not a regular file");
-  RETURN_IF_ERROR(CheckSize(info.st_size, what));
+  RETURN_IF_ERROR(CheckSize(file->bytes, what));
   onnx::ModelProto model;
-  FileInputStream stream(file.get(), 1 << 16);
+  FileInputStream stream(file->fd.get(), 1 << 16);
   if (!Parse(&stream, &model)) {
     if (stream.GetErrno() != 0) {
       return FailedPrecondition(what, ": cannot be read: ", std::strerror(stream.GetErrno()));
     }
-    if (::lseek(file.get(), 0, SEEK_SET) != 0) {
+    if (::lseek(file->fd.get(), 0, SEEK_SET) != 0) {
       return FailedPrecondition(what, ": cannot be read: ", std::strerror(errno));
     }
-    FileInputStream again(file.get(), 1 << 16);
-    return Diagnose(&again, info.st_size, what);
+    FileInputStream again(file->fd.get(), 1 << 16);
+    return Diagnose(&again, file->bytes, what);
   }
   RETURN_IF_ERROR(CheckContent(model, what));
   return model;

@@ -1,8 +1,11 @@
 #include "core/onnx/reference_weights.h"
 
+#include <set>
+
 #include "core/onnx/constant_node.h"
 #include "core/onnx/external_data.h"
 #include "core/onnx/group_calls.h"
+#include "core/onnx/overridable.h"
 #include "core/tensor/onnx_dtype.h"
 
 namespace fusion {
@@ -103,11 +106,30 @@ absl::Status CopyNodes(const onnx::GraphProto& graph, const InlineRule& rule,
   return absl::OkStatus();
 }
 
+// An initialiser is left out, and the input of its name has a shape.
+absl::Status MakeInput(const onnx::TensorProto& initializer, onnx::GraphProto* graph) {
+  for (onnx::ValueInfoProto& input : *graph->mutable_input()) {
+    if (input.name() != initializer.name()) continue;
+    onnx::TypeProto::Tensor* type = input.mutable_type()->mutable_tensor_type();
+    if (type->elem_type() != initializer.data_type()) {
+      return InvalidArgument("input ", Quote(input.name()), ": declared ",
+                             OnnxTypeName(type->elem_type()), ", its initialiser is ",
+                             OnnxTypeName(initializer.data_type()));
+    }
+    if (type->has_shape()) continue;
+    type->mutable_shape();
+    for (int64_t dim : initializer.dims()) type->mutable_shape()->add_dim()->set_dim_value(dim);
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<onnx::ModelProto> ReferenceWeights(const onnx::ModelProto& model,
                                                   const ReferenceOptions& options) {
   const onnx::GraphProto& graph = model.graph();
+  const std::set<std::string> overridden(options.overridden.begin(), options.overridden.end());
+  for (const std::string& name : overridden) RETURN_IF_ERROR(CheckOverridable(model, name));
   const onnx::ModelProto opened = OpenedWithoutBytes(model);
   InlineRule rule(opened.has_graph() ? opened.graph() : graph, options.limit_bytes);
   onnx::ModelProto out;
@@ -121,6 +143,10 @@ absl::StatusOr<onnx::ModelProto> ReferenceWeights(const onnx::ModelProto& model,
   *copy->mutable_value_info() = graph.value_info();
   *copy->mutable_sparse_initializer() = graph.sparse_initializer();
   for (const onnx::TensorProto& tensor : graph.initializer()) {
+    if (overridden.contains(tensor.name())) {
+      RETURN_IF_ERROR(MakeInput(tensor, copy));
+      continue;
+    }
     std::string what = StrCat("initializer ", Quote(tensor.name()));
     ASSIGN_OR_RETURN(*copy->add_initializer(),
                      Referenced(tensor, tensor.name(), rule, options.directory, what));

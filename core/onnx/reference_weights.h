@@ -3,6 +3,7 @@
 #include <onnx/onnx_pb.h>
 
 #include <string>
+#include <vector>
 
 #include "core/onnx/inline_rule.h"
 
@@ -13,6 +14,9 @@ struct ReferenceOptions {
   int64_t limit_bytes = kInlineLimitBytes;
   /// Where external data files of the model lie (ModelDirectory).
   std::string directory = ".";
+  /// Initialisers that the caller overrides (OverridableInitializers): they become inputs like any
+  /// other, of the declared type, or of the initialiser's where the model declares no shape.
+  std::vector<std::string> overridden;
 };
 
 /// The model as it is sent to be planned: initialisers and tensors of Constant nodes of the main
@@ -27,7 +31,7 @@ struct ReferenceOptions {
 ///   WeightSource weights(std::move(model), ".");                           // the bytes, by name
 ///
 /// Copies no weight bytes. `model` is not changed; any thread. Errors name the tensor: element
-/// types that are not supported, external files that are missing.
+/// types that are not supported, external files that are missing, what cannot be overridden.
 absl::StatusOr<onnx::ModelProto> ReferenceWeights(const onnx::ModelProto& model,
                                                   const ReferenceOptions& options = {});
 

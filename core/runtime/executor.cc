@@ -90,7 +90,7 @@ struct Executor::Memory {
     Memory memory;
     uint64_t rounded = Rounded(bytes);
     const bool huge = read_whole && bytes >= kHugePage;
-    if (rounded <= static_cast<uint64_t>(MachineMemoryBytes())) {
+    if (rounded <= INT64_MAX && FitsInMemory(static_cast<int64_t>(rounded))) {
       void* data = nullptr;
       const int failed = posix_memalign(&data, huge ? kHugePage : kPage, rounded);
       if (failed == 0) memory.data.reset(data);

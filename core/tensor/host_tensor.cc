@@ -2,9 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <limits>
+#include <new>
+#include <string>
 
 namespace fusion {
 namespace {
@@ -20,22 +24,53 @@ void Store(std::byte* base, int64_t i, T value) {
   std::memcpy(base + i * static_cast<int64_t>(sizeof(T)), &value, sizeof(T));
 }
 
+// Tensors of at least so many bytes are compared with what the system has left: it promises more
+// than it has, and ends the process that uses it.
+constexpr int64_t kLookFrom = int64_t{256} << 20;
+
+// Of the control group of this process, as containers see it; "max" or no such file: none.
+int64_t ContainerLimit() {
+  int64_t limit = std::numeric_limits<int64_t>::max();
+  for (const char* path :
+       {"/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"}) {
+    int64_t bytes = 0;
+    if (std::ifstream(path) >> bytes && bytes > 0) limit = std::min(limit, bytes);
+  }
+  return limit;
+}
+
+// What can be used without swapping; all there is if the system does not say.
+int64_t AvailableBytes() {
+  std::ifstream facts("/proc/meminfo");
+  std::string name;
+  int64_t kibibytes = 0;
+  for (std::string rest; facts >> name >> kibibytes; std::getline(facts, rest)) {
+    if (name == "MemAvailable:") return kibibytes * 1024;
+  }
+  return MachineMemoryBytes();
+}
+
 }  // namespace
 
 int64_t MachineMemoryBytes() {
-  static const int64_t kBytes = int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  static const int64_t kBytes =
+      std::min(int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE), ContainerLimit());
   return kBytes;
+}
+
+bool FitsInMemory(int64_t bytes) {
+  return bytes <= MachineMemoryBytes() && (bytes < kLookFrom || bytes <= AvailableBytes());
 }
 
 void HostTensor::Free::operator()(std::byte* p) const { std::free(p); }
 
 HostTensor::HostTensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
   elements_ = NumElements(dims_);
-  FUSION_CHECK(Allocate(), "memory for a host tensor");
+  if (!Allocate()) throw std::bad_alloc();
 }
 
 bool HostTensor::Allocate() {
-  if (byte_size() > MachineMemoryBytes()) return false;
+  if (!FitsInMemory(byte_size())) return false;
   auto bytes = static_cast<size_t>(byte_size());
   size_t rounded = (bytes + 127) / 64 * 64;  // one cache line spare
   data_.reset(static_cast<std::byte*>(std::aligned_alloc(64, rounded)));

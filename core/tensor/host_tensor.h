@@ -13,9 +13,11 @@
 
 namespace fusion {
 
-/// Memory of this machine, in bytes. What is larger is never allocated, whatever the system would
-/// promise.
+/// Memory of this machine, or of this container where that has less, in bytes. What is larger is
+/// never allocated, whatever the system would promise.
 int64_t MachineMemoryBytes();
+/// Whether this machine has so many bytes and, where they are many, the system has them left now.
+bool FitsInMemory(int64_t bytes);
 
 /// A dense row-major tensor in host memory: dtype, extents and its own bytes (64-byte aligned,
 /// little endian).
@@ -27,7 +29,8 @@ int64_t MachineMemoryBytes();
 class HostTensor {
  public:
   HostTensor() = default;
-  /// Zero-filled. For sizes of our own choosing: aborts if there is no memory; see Create.
+  /// Zero-filled. For sizes of our own choosing: throws std::bad_alloc if there is no memory, as
+  /// containers do; see Create.
   HostTensor(DType dtype, Dims dims);
   HostTensor(const HostTensor& other);
   HostTensor& operator=(const HostTensor& other);

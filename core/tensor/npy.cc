@@ -1,14 +1,20 @@
 #include "core/tensor/npy.h"
 
+#include <algorithm>
 #include <array>
 
 #include "core/base/lexer.h"
+#include "core/tensor/strided_copy.h"
 
 namespace fusion {
 namespace {
 
 constexpr std::string_view kMagic = "\x93NUMPY";
 constexpr size_t kAlignment = 64;
+// Of magic, version and the least length.
+constexpr size_t kFrontBytes = 10;
+// A header is some hundred bytes.
+constexpr size_t kMaxHeaderBytes = size_t{1} << 16;
 
 struct Descr {
   DType type;
@@ -28,14 +34,26 @@ constexpr std::array<Descr, kDTypeCount> kDescrs = {{{DType::kBool, "|b1"},
                                                      {DType::kU32, "<u4"},
                                                      {DType::kU64, "<u8"}}};
 
-absl::StatusOr<DType> TypeOf(std::string_view descr) {
-  // The order of single bytes does not matter, however it is written.
+struct ElementType {
+  DType dtype = DType::kF32;
+  bool is_big_endian = false;
+};
+
+absl::StatusOr<ElementType> TypeOf(std::string_view descr) {
   std::string text(descr);
+  ElementType out;
+  // The order of single bytes does not matter, however it is written.
   if (text.size() == 3 && text[2] == '1') text[0] = '|';
   if (!text.empty() && text[0] == '=') text[0] = '<';
   if (text == "|V2") text[0] = '<';  // as NumPy writes the bytes of a type that it does not know
+  if (!text.empty() && text[0] == '>') {
+    text[0] = '<';
+    out.is_big_endian = true;
+  }
   for (const Descr& d : kDescrs) {
-    if (d.text == text) return d.type;
+    if (d.text != text) continue;
+    out.dtype = d.type;
+    return out;
   }
   return Unimplemented("descr ", QuoteShort(descr), " is not supported; supported: ",
                        StrJoin(kDescrs, " ", [](const Descr& d) { return d.text; }));
@@ -55,6 +73,7 @@ absl::StatusOr<Dims> ShapeOf(Lexer* in) {
   Dims dims;
   while (!in->Accept(")")) {
     ASSIGN_OR_RETURN(int64_t dim, in->Integer());
+    in->Accept("L");  // as Python 2 wrote long integers
     dims.push_back(dim);
     if (dims.size() > kMaxTensorRank) {
       return InvalidArgument("shape has more than ", kMaxTensorRank, " dims");
@@ -68,6 +87,7 @@ struct Header {
   std::string descr;
   Dims shape;
   bool has_shape = false;
+  bool is_column_major = false;
 };
 
 absl::StatusOr<Header> ParseHeader(std::string_view text) {
@@ -82,8 +102,8 @@ absl::StatusOr<Header> ParseHeader(std::string_view text) {
       ASSIGN_OR_RETURN(header.descr, PythonString(&in));
     } else if (key == "fortran_order") {
       ASSIGN_OR_RETURN(std::string word, in.Identifier());
-      if (word == "True") return Unimplemented("column-major order (fortran_order)");
-      if (word != "False") return in.Error("True or False");
+      if (word != "True" && word != "False") return in.Error("True or False");
+      header.is_column_major = word == "True";
     } else if (key == "shape") {
       ASSIGN_OR_RETURN(header.shape, ShapeOf(&in));
       header.has_shape = true;
@@ -96,30 +116,95 @@ absl::StatusOr<Header> ParseHeader(std::string_view text) {
   return header;
 }
 
-}  // namespace
-
-absl::StatusOr<HostTensor> ParseNpy(std::string_view bytes) {
-  if (!bytes.starts_with(kMagic) || bytes.size() < 12) {
+// The header's text; `*bytes` is what was read until its end.
+absl::StatusOr<std::string> ReadHeader(const ByteSource& source, int64_t* bytes) {
+  std::array<char, 12> front{};
+  ASSIGN_OR_RETURN(size_t have, source.ReadFully(front.data(), kFrontBytes));
+  if (have < kFrontBytes || !std::string_view(front.data(), have).starts_with(kMagic)) {
     return InvalidArgument("no .npy file: it does not begin with \\x93NUMPY");
   }
-  const int version = static_cast<unsigned char>(bytes[6]);
+  const int version = static_cast<unsigned char>(front[6]);
   if (version < 1 || version > 3) {
     return Unimplemented("version ", version, " of the .npy format; supported: 1, 2, 3");
   }
-  const size_t length_bytes = version == 1 ? 2 : 4;
+  if (version > 1) {
+    ASSIGN_OR_RETURN(const size_t more, source.ReadFully(front.data() + have, 2));
+    have += more;
+  }
   size_t length = 0;
-  for (size_t i = length_bytes; i-- > 0;) {
-    length = length << 8 | static_cast<unsigned char>(bytes[8 + i]);
+  for (size_t i = have; i-- > 8;) length = length << 8 | static_cast<unsigned char>(front[i]);
+  if (length > kMaxHeaderBytes) {
+    return InvalidArgument("header of ", length, " bytes; expected at most ", kMaxHeaderBytes);
   }
-  const size_t begin = 8 + length_bytes;
-  if (length > bytes.size() - begin) {
-    return InvalidArgument("header of ", length, " bytes, the file has ", bytes.size());
+  std::string text(length, '\0');
+  ASSIGN_OR_RETURN(const size_t read, source.ReadFully(text.data(), length));
+  if (read < length) {
+    return InvalidArgument("header of ", length, " bytes, the file has ", have + read);
   }
-  absl::StatusOr<Header> header = ParseHeader(bytes.substr(begin, length));
-  if (!header.ok()) return Annotate(header.status(), "header");
-  ASSIGN_OR_RETURN(DType type, TypeOf(header->descr));
-  return HostTensor::FromBytes(type, header->shape, bytes.substr(begin + length));
+  *bytes = static_cast<int64_t>(have + length);
+  return text;
 }
+
+absl::Status WrongLength(const HostTensor& tensor, std::string_view has) {
+  return InvalidArgument("tensor ", DTypeName(tensor.dtype()), DimsToString(tensor.dims()), ": ",
+                         has, " bytes of data, expected ", tensor.byte_size());
+}
+
+void SwapBytes(HostTensor* tensor) {
+  const int64_t width = DTypeBytes(tensor->dtype());
+  std::byte* bytes = tensor->bytes();
+  for (int64_t i = 0; i < tensor->elements(); ++i) {
+    std::reverse(bytes + i * width, bytes + (i + 1) * width);
+  }
+}
+
+// `from` has the elements of the result in column-major order.
+absl::StatusOr<HostTensor> ToRowMajor(const HostTensor& from) {
+  ASSIGN_OR_RETURN(HostTensor out, HostTensor::Create(from.dtype(), from.dims()));
+  Dims strides;  // of `from`
+  int64_t stride = 1;
+  for (int64_t dim : from.dims()) {
+    strides.push_back(stride);
+    stride *= dim;
+  }
+  if (out.elements() > 0) {
+    CopyStrided(from.dtype(), from.dims(), from.bytes(), strides, out.bytes(),
+                RowMajorStrides(from.dims()));
+  }
+  return out;
+}
+
+}  // namespace
+
+absl::StatusOr<HostTensor> ReadNpy(const ByteSource& source, const TypeCheck& check) {
+  int64_t before = 0;
+  ASSIGN_OR_RETURN(const std::string text, ReadHeader(source, &before));
+  absl::StatusOr<Header> header = ParseHeader(text);
+  if (!header.ok()) return Annotate(header.status(), "header");
+  ASSIGN_OR_RETURN(const ElementType type, TypeOf(header->descr));
+  ASSIGN_OR_RETURN(const int64_t elements,
+                   CheckedNumElements(header->shape, DTypeBytes(type.dtype)));
+  if (check != nullptr) RETURN_IF_ERROR(check(type.dtype, header->shape));
+  const int64_t bytes = elements * DTypeBytes(type.dtype);
+  // Before there is memory for what is not there.
+  if (source.bytes.has_value() && *source.bytes - before != bytes) {
+    return InvalidArgument("tensor ", DTypeName(type.dtype), DimsToString(header->shape), ": ",
+                           *source.bytes - before, " bytes of data, expected ", bytes);
+  }
+  ASSIGN_OR_RETURN(HostTensor out, HostTensor::Create(type.dtype, header->shape));
+  auto* data = reinterpret_cast<char*>(out.bytes());
+  ASSIGN_OR_RETURN(const size_t read, source.ReadFully(data, static_cast<size_t>(bytes)));
+  if (static_cast<int64_t>(read) < bytes) return WrongLength(out, StrCat(read));
+  char further = 0;
+  ASSIGN_OR_RETURN(const size_t surplus, source.ReadFully(&further, 1));
+  if (surplus > 0) return WrongLength(out, StrCat("more than ", bytes));
+  if (type.is_big_endian) SwapBytes(&out);
+  out.NormaliseBools();
+  if (!header->is_column_major || header->shape.size() < 2) return out;
+  return ToRowMajor(out);
+}
+
+absl::StatusOr<HostTensor> ParseNpy(std::string_view bytes) { return ReadNpy(BytesOf(bytes)); }
 
 std::string ToNpy(const HostTensor& tensor) {
   std::string_view descr;

@@ -142,7 +142,10 @@ TEST_F(RunCommandTest, BadFilesAreNamed) {
   const std::string half = WriteNpz("half.npz", {{"something", other}});
   ProgramResult strange = Ctl({"run", path_, "--data", half});
   EXPECT_EQ(strange.code, 3);
-  EXPECT_THAT(strange.err, AllOf(HasSubstr("half.npz"), HasSubstr("the array \"something\"")));
+  EXPECT_THAT(
+      strange.err,
+      AllOf(HasSubstr("half.npz"),
+            HasSubstr("member \"something.npy\": the model has no input or output of this name")));
   const std::string none = WriteNpz("none.npz", {{"output_0", other}});
   ProgramResult lacking = Ctl({"run", path_, "--data", none});
   EXPECT_EQ(lacking.code, 3);

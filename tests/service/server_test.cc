@@ -450,7 +450,7 @@ TEST_F(ServerTest, TheAdminPortShowsWhatTheCompilerSaidAboutAKernel) {
   EXPECT_THAT(answer.headers, HasSubstr("text/plain"));
   EXPECT_THAT(answer.body, HasSubstr("kernel.cc:1: error: not today"));
   for (const char* name : {"", "abc", "abc.log"}) EXPECT_EQ(log(name).code, 400) << name;
-  EXPECT_EQ(log("..%2f..%2fowner.lock").code, 404) << "no page of this name";
+  EXPECT_EQ(log("..%2f..%2fowner.lock").code, 400) << "no key";
 }
 
 TEST_F(ServerTest, EveryCallLeavesOneLineOfJson) {

@@ -1,16 +1,12 @@
 #include "tests/support/daemon.h"
 
 #include <fcntl.h>
-#include <netdb.h>
 #include <signal.h>
 #include <spawn.h>
-#include <sys/socket.h>
 #include <sys/wait.h>
 
 #include <cstdlib>
 #include <thread>
-
-#include "core/base/unique_fd.h"
 
 namespace fusion {
 namespace {
@@ -131,35 +127,6 @@ ProgramEnd TestDaemon::Wait() {
 ProgramEnd TestDaemon::Stop() {
   Send(SIGTERM);
   return Wait();
-}
-
-HttpAnswer HttpGet(const std::string& address, const std::string& path) {
-  HttpAnswer answer;
-  size_t colon = address.rfind(':');
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(address.substr(0, colon).c_str(), address.substr(colon + 1).c_str(), &hints,
-                  &found) != 0) {
-    return answer;
-  }
-  UniqueFd fd(socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  int connected = connect(fd.get(), found->ai_addr, found->ai_addrlen);
-  freeaddrinfo(found);
-  if (connected != 0) return answer;
-  std::string request = StrCat("GET ", path, " HTTP/1.1\r\nHost: test\r\n\r\n");
-  if (send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return answer;
-  std::string text;
-  char buffer[4096];
-  for (ssize_t n; (n = read(fd.get(), buffer, sizeof(buffer))) > 0;) {
-    text.append(buffer, static_cast<size_t>(n));
-  }
-  size_t blank = text.find("\r\n\r\n");
-  if (blank == std::string::npos || text.size() < 12) return answer;
-  answer.code = std::atoi(text.c_str() + 9);
-  answer.headers = text.substr(0, blank);
-  answer.body = text.substr(blank + 4);
-  return answer;
 }
 
 }  // namespace fusion

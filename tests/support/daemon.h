@@ -8,6 +8,7 @@
 
 #include "core/base/clock.h"
 #include "core/base/status.h"
+#include "tests/support/http.h"
 #include "tests/support/scratch_dir.h"
 
 namespace fusion {
@@ -68,13 +69,5 @@ class TestDaemon {
   std::string local_;
   std::string admin_;
 };
-
-/// An answer over HTTP/1.
-struct HttpAnswer {
-  int code = 0;  // 0: none came
-  std::string headers;
-  std::string body;
-};
-HttpAnswer HttpGet(const std::string& address, const std::string& path);
 
 }  // namespace fusion

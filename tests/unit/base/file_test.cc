@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <sys/fsuid.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,9 +21,35 @@ TEST(File, WhatIsWrittenIsRead) {
   std::string path = dir.path() + "/x";
   ASSERT_TRUE(WriteFile(path, std::string_view("a\0b", 3)).ok());
   EXPECT_EQ(ReadFile(path, 3).value(), std::string("a\0b", 3));
-  EXPECT_EQ(ReadFile(path, 2).status().code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(ReadFile(path, 2).status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(ReadFile(dir.path() + "/y", 9).status().code(), absl::StatusCode::kNotFound);
-  EXPECT_FALSE(ReadFile(dir.path(), 1 << 20).ok());
+  EXPECT_EQ(ReadFile(path + "/y", 9).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(File, OnlyRegularFilesAreOpened) {
+  TempDir dir = TempDir::Create("/tmp", "file-test-").value();
+  const std::string pipe = dir.path() + "/pipe", bound = dir.path() + "/socket";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const UniqueFd listener(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  bound.copy(address.sun_path, sizeof(address.sun_path) - 1);
+  ASSERT_EQ(bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof(address)), 0);
+  const std::pair<std::string, std::string> others[] = {{dir.path(), "is a directory"},
+                                                        {pipe, "is a pipe"},
+                                                        {bound, "is a socket"},
+                                                        {"/dev/zero", "is a device"}};
+  for (const auto& [path, words] : others) {
+    const absl::Status refused = OpenRegularFile(path).status();
+    EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << path;
+    EXPECT_EQ(std::string(Message(refused)), words + ", not a regular file") << path;
+    EXPECT_EQ(ReadFile(path, 1 << 20).status().code(), absl::StatusCode::kInvalidArgument);
+  }
+  const std::string link = dir.path() + "/link";
+  ASSERT_TRUE(WriteFile(dir.path() + "/x", "abc").ok());
+  std::filesystem::create_symlink(dir.path() + "/x", link);
+  EXPECT_EQ(OpenRegularFile(link)->bytes, 3);
+  EXPECT_FALSE(OpenRegularFile(link, /*follow_links=*/false).ok());
 }
 
 TEST(File, WhatIsReplacedIsTheOldOneOrTheNewOne) {

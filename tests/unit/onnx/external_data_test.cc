@@ -109,9 +109,9 @@ TEST(ExternalData, NumbersMustFit) {
 TEST(ExternalData, OnlyRegularFiles) {
   ScratchDir dir;
   ASSERT_EQ(::mkfifo(dir.path("pipe").c_str(), 0600), 0);
-  EXPECT_THAT(Read(At("pipe"), dir.path()), HasSubstr("is not a regular file"));
+  EXPECT_THAT(Read(At("pipe"), dir.path()), HasSubstr("is a pipe, not a regular file"));
   std::filesystem::create_directory(dir.path("sub"));
-  EXPECT_THAT(Read(At("sub"), dir.path()), HasSubstr("is not a regular file"));
+  EXPECT_THAT(Read(At("sub"), dir.path()), HasSubstr("is a directory, not a regular file"));
 }
 
 TEST(ExternalData, WeightsLeftWithTheClientAreNoFiles) {

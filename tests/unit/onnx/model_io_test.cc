@@ -87,7 +87,8 @@ TEST(ModelIo, FilesThatCannotBeOpenedAreNotFound) {
   EXPECT_EQ(LoadModel("/nonexistent/m.onnx").status().code(), absl::StatusCode::kNotFound);
   ScratchDir dir;
   auto directory = LoadModel(dir.path());
-  EXPECT_THAT(std::string(Message(directory.status())), HasSubstr("is not a regular file"));
+  EXPECT_THAT(std::string(Message(directory.status())),
+              HasSubstr("is a directory, not a regular file"));
   EXPECT_EQ(SaveModel(onnx::ModelProto(), "/nonexistent/m.onnx").code(),
             absl::StatusCode::kFailedPrecondition);
 }

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <onnx/onnx_pb.h>
 
 #include <filesystem>
 
@@ -9,6 +10,8 @@
 
 namespace fusion {
 namespace {
+
+using ::testing::HasSubstr;
 
 TEST(TestData, ReadsWhatItWrites) {
   ScratchDir dir;
@@ -37,6 +40,80 @@ TEST(TestData, BadFilesAreNamed) {
   EXPECT_THAT(std::string(Message(data.status())), ::testing::HasSubstr("input_0.pb"));
   EXPECT_EQ(LoadTensorFile(dir.path("none.pb")).status().code(), absl::StatusCode::kNotFound);
   EXPECT_FALSE(SaveTestDataSet(dir.path("a/b"), {}).ok());
+}
+
+std::string ErrorOf(const absl::Status& status) { return std::string(Message(status)); }
+
+TEST(TestData, FilesThatNobodyWouldReadAreRefused) {
+  ScratchDir dir;
+  const NamedTensor one{"x", HostTensor::FromValues<float>(DType::kF32, {1}, {1})};
+  ASSERT_TRUE(SaveTensorFile(dir.path("input_0.pb"), one).ok());
+  ASSERT_TRUE(SaveTensorFile(dir.path("input_2.pb"), one).ok());
+  EXPECT_THAT(ErrorOf(FindTestData(dir.path()).status()),
+              HasSubstr("has input_2.pb but no input_1.pb"));
+  std::filesystem::remove(dir.path("input_2.pb"));
+  ASSERT_TRUE(SaveTensorFile(dir.path("input_0.npy"), one).ok());
+  EXPECT_THAT(ErrorOf(FindTestData(dir.path()).status()),
+              HasSubstr("has both input_0.pb and input_0.npy"));
+  std::filesystem::remove(dir.path("input_0.npy"));
+  ASSERT_TRUE(SaveTensorFile(dir.path("mask.npy"), one).ok());
+  EXPECT_THAT(ErrorOf(FindTestData(dir.path()).status()),
+              HasSubstr("\"mask.npy\", which is no input_NUMBER or output_NUMBER"));
+  std::filesystem::remove(dir.path("mask.npy"));
+  dir.Write("README.md", "not a tensor");
+  for (int k = 1; k < 12; ++k) {
+    ASSERT_TRUE(SaveTensorFile(dir.path(StrCat("input_", k, ".npy")), one).ok());
+  }
+  auto files = FindTestData(dir.path());
+  ASSERT_TRUE(files.ok()) << files.status();
+  EXPECT_EQ(files->inputs.size(), 12u);
+  EXPECT_EQ(files->inputs[10], dir.path("input_10.npy"));
+  EXPECT_EQ(FindTestData(dir.path("none")).status().code(), absl::StatusCode::kNotFound);
+}
+
+TEST(TestData, TheTypeIsReadFirst) {
+  ScratchDir dir;
+  for (const char* name : {"x.pb", "x.npy"}) {
+    const std::string path = dir.path(name);
+    ASSERT_TRUE(SaveTensorFile(path, {"x", HostTensor(DType::kI16, {3, 4})}).ok());
+    auto type = ReadTensorType(path);
+    ASSERT_TRUE(type.ok()) << type.status();
+    EXPECT_EQ(type->dtype, DType::kI16);
+    EXPECT_EQ(type->dims, (Dims{3, 4}));
+    EXPECT_EQ(type->name, path.ends_with(".pb") ? "x" : "");
+    auto refused = LoadTensorFile(path, [&](const std::string& asked, DType, const Dims&) {
+      return InvalidArgument("no ", asked);
+    });
+    EXPECT_THAT(ErrorOf(refused.status()), HasSubstr(StrCat("no ", type->name)));
+  }
+}
+
+// A terabyte that is not there: it would take minutes to read.
+TEST(TestData, FilesOfMoreThanTheirTensorTakesAreNotRead) {
+  ScratchDir dir;
+  for (const char* name : {"x.pb", "x.npy"}) {
+    const std::string path = dir.path(name);
+    ASSERT_TRUE(SaveTensorFile(path, {"x", HostTensor(DType::kF32, {2})}).ok());
+    const auto bytes = std::filesystem::file_size(path);
+    std::filesystem::resize_file(path, uintmax_t{1} << 40);
+    EXPECT_EQ(LoadTensorFile(path).status().code(), absl::StatusCode::kInvalidArgument) << name;
+    std::filesystem::resize_file(path, bytes);
+    EXPECT_TRUE(LoadTensorFile(path).ok()) << name;
+  }
+}
+
+// Every encoding of the elements of a TensorProto, as long as it can be.
+TEST(TestData, EveryEncodingFitsTheBound) {
+  ScratchDir dir;
+  onnx::TensorProto proto;
+  proto.set_data_type(onnx::TensorProto::INT32);
+  proto.add_dims(1 << 18);
+  for (int i = 0; i < 1 << 18; ++i) proto.add_int32_data(-1);
+  const std::string path = dir.Write("input_0.pb", proto.SerializeAsString());
+  EXPECT_GT(std::filesystem::file_size(path), uintmax_t{10} << 18);
+  auto read = LoadTensorFile(path);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(read->value.GetInt(77), -1);
 }
 
 }  // namespace

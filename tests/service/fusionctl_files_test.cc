@@ -1,0 +1,336 @@
+// What fusionctl does with files that are hostile or odd, and with initialisers that are inputs
+// too.
+#include <sys/stat.h>
+#include <sys/un.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "client/fused_model.h"
+#include "core/base/sanitizer.h"
+#include "core/tensor/npy.h"
+#include "tests/service/fusionctl_fixture.h"
+#include "tests/support/test_model.h"
+
+namespace fusion {
+namespace {
+
+using testing::AllOf;
+using testing::AnyOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+
+HostTensor Values(const Dims& dims, std::initializer_list<double> values) {
+  HostTensor out(DType::kF32, dims);
+  int64_t i = 0;
+  for (double value : values) out.SetDouble(i++, value);
+  return out;
+}
+
+class FilesTest : public FusionctlTest {
+ protected:
+  // y = x w + b: w [2,2] and b [2] may be overridden, and are before x among the inputs.
+  std::string WriteModel() {
+    TestModel m;
+    m.Input("w", {2, 2}).Input("x", {1, 2}).Input("b", {2});
+    m.Initializer("w", Values({2, 2}, {1, 0, 0, 1})).Initializer("b", Values({2}, {0, 0}));
+    m.Node("MatMul", {"x", "w"}, {"p"}).Node("Add", {"p", "b"}, {"y"}).Output("y", {1, 2});
+    m.proto().set_ir_version(8);
+    return Write(m.proto());
+  }
+  std::string Save(const std::string& name, const NamedTensor& tensor) {
+    std::filesystem::create_directories(std::filesystem::path(dir_.path(name)).parent_path());
+    EXPECT_TRUE(SaveTensorFile(dir_.path(name), tensor).ok());
+    return dir_.path(name);
+  }
+  // By Python, which writes every kind of archive.
+  std::string Python(const std::string& name, const std::string& code) {
+    const std::string path = dir_.path(name);
+    const ProgramResult ran = RunProgram({"/usr/bin/python3", "-c", code, path});
+    EXPECT_EQ(ran.code, 0) << ran.err;
+    return path;
+  }
+  static std::vector<double> Outputs(const Json& run) {
+    return run["outputs"][0]["first"].get<std::vector<double>>();
+  }
+
+  const NamedTensor x_{"x", Values({1, 2}, {1, 2})};
+  const NamedTensor w_{"w", Values({2, 2}, {0, 1, 1, 0})};
+  const NamedTensor b_{"b", Values({2}, {10, 20})};
+};
+
+TEST_F(FilesTest, InputsOverrideInitializers) {
+  const std::string model = WriteModel();
+  const std::string x = "x=" + Save("x.npy", x_), w = "w=" + Save("w.npy", w_);
+  EXPECT_THAT(Outputs(CtlJson({"run", model, "--input", x})), ElementsAre(1, 2));
+  EXPECT_THAT(Outputs(CtlJson({"run", model, "--input", x, "--input", w})), ElementsAre(2, 1));
+  EXPECT_THAT(Outputs(CtlJson({"run", model, "--input", x, "--input", "b=" + Save("b.pb", b_)})),
+              ElementsAre(11, 22));
+  // An input that nobody gives has the value of the model.
+  EXPECT_THAT(Outputs(CtlJson({"run", model, "--input", x, "--as-input", "w"})), ElementsAre(1, 2));
+  EXPECT_EQ(CtlJson({"verify", model, "--input", x, "--input", w})["pass"], true);
+  EXPECT_EQ(CtlJson({"bench", model, "--input", w, "--pairs", "2"}).count("error"), 0u);
+  // It is another plan, whatever the value: nothing of it is folded.
+  const Json constant = CtlJson({"plan", model});
+  const Json planned = CtlJson({"plan", model, "--as-input", "w"});
+  EXPECT_NE(planned["plan_key"], constant["plan_key"]);
+  EXPECT_EQ(CtlJson({"run", model, "--input", w})["plan_key"], planned["plan_key"]);
+}
+
+TEST_F(FilesTest, DataOverridesInitializersByNameAndByNumber) {
+  const std::string model = WriteModel();
+  // The second set has no w: there it is what the model says.
+  Save("case/test_data_set_0/input_0.pb", x_);
+  Save("case/test_data_set_0/input_1.pb", w_);
+  Save("case/test_data_set_0/output_0.pb", {"y", Values({1, 2}, {2, 1})});
+  Save("case/test_data_set_1/input_0.pb", x_);
+  Save("case/test_data_set_1/output_0.pb", {"y", Values({1, 2}, {1, 2})});
+  Json verified = CtlJson({"verify", model, "--data", dir_.path("case")});
+  EXPECT_EQ(verified["pass"], true) << verified;
+  EXPECT_EQ(verified["outputs"].size(), 2u);
+  // Without names, one for every graph input in its order.
+  Save("all/input_0.npy", w_);
+  Save("all/input_1.npy", x_);
+  Save("all/input_2.npy", b_);
+  EXPECT_THAT(Outputs(CtlJson({"run", model, "--data", dir_.path("all")})), ElementsAre(12, 21));
+  Save("one/input_0.npy", x_);
+  EXPECT_THAT(Outputs(CtlJson({"run", model, "--data", dir_.path("one")})), ElementsAre(1, 2));
+  const std::string named = Python("named.npz", R"(
+import sys, zipfile, struct
+def npy(shape, values):
+    head = ("{'descr': '<f4', 'fortran_order': False, 'shape': %s, }\n" % (shape,)).encode()
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + struct.pack("<%df" % len(values), *values)
+with zipfile.ZipFile(sys.argv[1], "w") as out:
+    out.writestr("b.npy", npy((2,), [10, 20]))
+    out.writestr("x.npy", npy((1, 2), [1, 2]))
+)");
+  EXPECT_THAT(Outputs(CtlJson({"run", model, "--data", named})), ElementsAre(11, 22));
+}
+
+TEST_F(FilesTest, WhatFitsNothingIsAnError) {
+  const std::string model = WriteModel();
+  const std::string w = Save("w.npy", w_);
+  const auto refused = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), {"run", model});
+    const ProgramResult result = Ctl(words);
+    EXPECT_EQ(result.code, 3) << result.out;
+    ExpectOneErrorLine(result);
+    return result.err;
+  };
+  EXPECT_THAT(refused({"--input", "v=" + w}),
+              AllOf(HasSubstr("no such input; inputs: \"x\""),
+                    HasSubstr("initialisers that can be overridden: \"w\", \"b\"")));
+  EXPECT_THAT(refused({"--as-input", "x"}), HasSubstr("--as-input: input \"x\" is no initialiser"));
+  EXPECT_THAT(refused({"--as-input", "v"}), HasSubstr("has no initialiser \"v\""));
+  EXPECT_THAT(refused({"--input", "b=" + w}), HasSubstr("f32[2,2], the model declares [2]"));
+  Save("more/input_0.pb", x_);
+  Save("more/input_1.pb", {"other", w_.value});
+  EXPECT_THAT(refused({"--data", dir_.path("more")}), HasSubstr("has input_1"));
+  Save("gap/input_0.pb", x_);
+  Save("gap/input_2.pb", x_);
+  EXPECT_THAT(refused({"--data", dir_.path("gap")}), HasSubstr("has input_2.pb but no input_1.pb"));
+  Save("stray/input_0.pb", x_);
+  Save("stray/weights.npy", w_);
+  EXPECT_THAT(refused({"--data", dir_.path("stray")}), HasSubstr("\"weights.npy\", which is no"));
+  Save("outputs/input_0.pb", x_);
+  Save("outputs/output_0.pb", x_);
+  Save("outputs/output_1.pb", x_);
+  EXPECT_THAT(refused({"--data", dir_.path("outputs")}), HasSubstr("has output_1"));
+  TestModel old;
+  old.Input("x", {2}).Input("w", {2}).Initializer("w", Values({2}, {1, 1}));
+  old.Node("Add", {"x", "w"}, {"y"}).Output("y");
+  old.proto().set_ir_version(3);
+  const ProgramResult constant =
+      Ctl({"run", Write(old.proto()), "--input", "w=" + Save("two.npy", b_)});
+  EXPECT_EQ(constant.code, 3);
+  EXPECT_THAT(constant.err, HasSubstr("the model has IR version 3, expected 4 or later"));
+}
+
+TEST_F(FilesTest, TheLibraryOverridesThemToo) {
+  const std::string model = WriteModel();
+  auto client = Client::Connect(daemon_->address());
+  ASSERT_TRUE(client.ok()) << client.status();
+  FusedModelOptions options;
+  options.overridden = {"b"};
+  auto loaded = FusedModel::Load(**client, model, options);
+  ASSERT_TRUE(loaded.ok()) << loaded.status();
+  EXPECT_THAT((*loaded)->inputs(), ElementsAre("x", "b"));
+  auto outputs = (*loaded)->Run({{"x", x_.value}, {"b", b_.value}});
+  ASSERT_TRUE(outputs.ok()) << outputs.status();
+  EXPECT_EQ((*outputs)[0].GetDouble(1), 22);
+  EXPECT_FALSE((*loaded)->Run({{"x", x_.value}}).ok());
+  options.overridden = {"nothing"};
+  EXPECT_THAT(std::string(Message(FusedModel::Load(**client, model, options).status())),
+              HasSubstr("the model has no initialiser \"nothing\""));
+}
+
+TEST_F(FilesTest, ReadsArraysInEveryOrder) {
+  TestModel m;
+  m.Input("x", {2, 3}).Node("Identity", {"x"}, {"y"}).Output("y");
+  const std::string model = Write(m.proto());
+  const char* write = R"(
+import sys, struct
+order, end = sys.argv[1].rsplit("/", 1)[1][:2]
+head = ("{'descr': '%sf4', 'fortran_order': %s, 'shape': (2, 3), }\n" % ("<>"[end == "b"], order == "f")).encode()
+values = [0, 3, 1, 4, 2, 5] if order == "f" else [0, 1, 2, 3, 4, 5]
+open(sys.argv[1], "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head
+                              + struct.pack("<>"[end == "b"] + "6f", *values))
+)";
+  for (const char* name : {"cl.npy", "cb.npy", "fl.npy", "fb.npy"}) {
+    EXPECT_THAT(Outputs(CtlJson({"run", model, "--input", "x=" + Python(name, write)})),
+                ElementsAre(0, 1, 2, 3, 4, 5))
+        << name;
+  }
+}
+
+// 32 GiB of zeros in 32 MiB and less: nothing of it is unpacked, whatever the archive says.
+TEST_F(FilesTest, ArraysOfArchivesAreReadByTheirHeadersFirst) {
+  const std::string bomb = Python("bomb.npz", R"(
+import sys, zipfile, struct
+head = b"{'descr': '<f4', 'fortran_order': False, 'shape': (8589934592,), }\n"
+with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as out:
+    with out.open("x.npy", "w", force_zip64=True) as to:
+        to.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head)
+        for _ in range(64): to.write(bytes(1 << 20))
+)");
+  TestModel fixed;
+  fixed.Input("x", {4}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const ProgramResult refused = Ctl({"run", Write(fixed.proto()), "--data", bomb});
+  EXPECT_EQ(refused.code, 3);
+  ExpectOneErrorLine(refused);
+  EXPECT_THAT(refused.err, HasSubstr("is f32[8589934592], the model declares [4]"));
+  // Where any length would do it is memory that is missing, or what the file has not.
+  TestModel open;
+  open.Input("x", {"N"}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const ProgramResult shortage = Ctl({"run", Write(open.proto()), "--data", bomb});
+  EXPECT_THAT(shortage.code, AnyOf(3, 5));
+  ExpectOneErrorLine(shortage);
+}
+
+// Every place of the command line that takes a file to read.
+struct FilePlace {
+  std::vector<std::string> words;  // "%": the file; "MODEL": a good model
+  std::string suffix;
+};
+std::vector<FilePlace> FilePlaces() {
+  return {{{"plan", "%"}, ".onnx"},
+          {{"run", "%"}, ".onnx"},
+          {{"show", "%", "graph"}, ".onnx"},
+          {{"export", "%", "--fused", "--out", "OUT"}, ".onnx"},
+          {{"explain", "%"}, ".onnx"},
+          {{"explain", "%"}, ".saved"},
+          {{"diff", "%", "MODEL"}, ".onnx"},
+          {{"report", "%"}, ".onnx"},
+          {{"repro", "%", "--out", "OUT"}, ".onnx"},
+          {{"repro", "--replay", "%"}, ".tar.gz"},
+          {{"run", "MODEL", "--input", "x=%"}, ".npy"},
+          {{"run", "MODEL", "--input", "x=%"}, ".pb"},
+          {{"run", "MODEL", "--data", "%"}, ".npz"},
+          {{"plan", "MODEL", "--fix", "x=%"}, ".npy"},
+          {{"plan", "MODEL", "--rules", "%"}, ".rules"},
+          {{"plan", "MODEL", "--custom-ops", "%"}, ".ops"},
+          {{"plan", "MODEL", "--lock", "%"}, ".lock"},
+          {{"plan", "MODEL", "--ca", "%"}, ".pem"},
+          {{"plan", "MODEL", "--token-file", "%"}, ".token"},
+          {{"plan", "MODEL", "--verify-key", "%"}, ".pem"},
+          {{"store", "import", "--from", "%", "--store", "STORE"}, ".archive"}};
+}
+
+TEST_F(FilesTest, OnlyRegularFilesOfAPossibleLengthAreRead) {
+  TestModel m;
+  m.Input("x", {4}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const std::string model = Write(m.proto());
+  struct Odd {
+    std::string kind;
+    std::string words;  // of the message
+    std::function<void(const std::string& path)> make;
+  };
+  const std::vector<Odd> odd = {
+      {"pipe", "is a pipe, not a regular file",
+       [](const std::string& path) { ASSERT_EQ(mkfifo(path.c_str(), 0600), 0); }},
+      {"device", "is a device, not a regular file",
+       [](const std::string& path) { std::filesystem::create_symlink("/dev/zero", path); }},
+      {"socket", "is a socket, not a regular file",
+       [](const std::string& path) { ASSERT_EQ(mknod(path.c_str(), S_IFSOCK | 0600, 0), 0); }},
+      {"huge", "",
+       [](const std::string& path) {
+         std::ofstream(path) << "x";
+         std::filesystem::resize_file(path, uintmax_t{1} << 42);
+       }},
+      {"none", "No such file", [](const std::string& path) { std::filesystem::remove(path); }}};
+  for (const FilePlace& place : FilePlaces()) {
+    for (const Odd& one : odd) {
+      const std::string path = dir_.path(one.kind + place.suffix);
+      std::error_code ignored;
+      std::filesystem::remove(path, ignored);
+      one.make(path);
+      std::vector<std::string> words;
+      for (std::string word : place.words) {
+        if (word == "MODEL") word = model;
+        if (word == "OUT") word = dir_.path("out");
+        if (word == "STORE") word = dir_.path("store");
+        const size_t at = word.find('%');
+        words.push_back(at == std::string::npos ? word : word.replace(at, 1, path));
+      }
+      const bool own = words.back() == dir_.path("store");
+      const ProgramResult result = own ? BareCtl(words) : Ctl(words);
+      const std::string what = StrCat(StrJoin(words, " "), "\n", result.err);
+      // A store to import is read as it comes: only the server can say that it is none.
+      EXPECT_EQ(result.code, 3) << what;
+      ExpectOneErrorLine(result);
+      if (one.kind != "none") {
+        EXPECT_THAT(result.err, HasSubstr(one.words)) << what;
+      }
+      std::filesystem::remove(path, ignored);
+    }
+  }
+}
+
+// Whatever has no memory, it is said in one line, and no signal ends the program.
+TEST_F(FilesTest, WithoutMemoryItSaysSoAndExitsWithFive) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers have an allocator of their own";
+  TestModel m;
+  m.Input("x", {1 << 18}).Initializer("c", HostTensor(DType::kF32, {1 << 18}));
+  m.Node("Add", {"x", "c"}, {"y"}).Node("Relu", {"y"}, {"z"}).Output("z");
+  const std::string model = Write(m.proto());
+  const std::string x = Save("x.npy", {"x", HostTensor(DType::kF32, {1 << 18})});
+  const std::vector<std::vector<std::string>> commands = {
+      {"verify", model},
+      {"run", model, "--input", "x=" + x, "--out", dir_.path("out")},
+      {"bench", model, "--pairs", "1", "--no-report"},
+      {"run", model, "--compare"},
+      {"plan", model},
+      {"export", model, "--fused", "--out", dir_.path("fused.onnx")}};
+  int ended_for_memory = 0, ran = 0;
+  for (const std::vector<std::string>& command : commands) {
+    for (int kib = 32; kib <= 8192; kib *= 4) {
+      std::vector<std::string> words = {"/usr/bin/env", StrCat("LD_PRELOAD=", FUSION_MEMORY_SHIM),
+                                        StrCat("FUSION_BLOCK_LIMIT=", kib * 1024), FUSIONCTL};
+      words.insert(words.end(), command.begin(), command.end());
+      words.insert(words.end(), {"--server", daemon_->address()});
+      const ProgramResult result = RunProgram(words);
+      EXPECT_THAT(result.code, AnyOf(0, 5)) << command[0] << ", " << kib << " KiB: " << result.err;
+      if (result.code == 5) ExpectOneErrorLine(result);
+      ended_for_memory += result.code == 5 ? 1 : 0;
+      ran += result.code == 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(ended_for_memory, 8);
+  EXPECT_GT(ran, 6);
+}
+
+TEST_F(FilesTest, WithoutMemoryJsonSaysSoToo) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers have an allocator of their own";
+  TestModel m;
+  m.Input("x", {1 << 18}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const ProgramResult result = RunProgram(
+      {"/usr/bin/env", StrCat("LD_PRELOAD=", FUSION_MEMORY_SHIM), "FUSION_BLOCK_LIMIT=500000",
+       FUSIONCTL, "verify", Write(m.proto()), "--json", "--server", daemon_->address()});
+  EXPECT_EQ(result.code, 5) << result.err;
+  const Json error = Json::parse(result.out, nullptr, /*allow_exceptions=*/false);
+  EXPECT_EQ(error["error"]["code"], "RESOURCE_EXHAUSTED") << result.out;
+}
+
+}  // namespace
+}  // namespace fusion
