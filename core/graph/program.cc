@@ -9,6 +9,7 @@
 #include "core/graph/coordinates.h"
 #include "core/graph/halves.h"
 #include "core/graph/program_builder.h"
+#include "core/graph/renumber.h"
 #include "core/graph/shared_rows.h"
 #include "core/op/derive.h"
 #include "core/op/simplify.h"
@@ -468,30 +469,17 @@ void ProgramBuilder::DropUnread(const std::vector<ValueId*>& followed) {
   for (const LoopOp& op : program_.ops) {
     for (ValueId v : op.inputs) read[static_cast<size_t>(v)] = true;
   }
-  std::vector<ValueId> renumbered(program_.values.size(), -1);
-  Program kept;
-  std::vector<DirectUse> uses;
+  std::vector<ValueId> kept;
   for (size_t i = 0; i < program_.values.size(); ++i) {
     auto form = forms_.find(static_cast<ValueId>(i));
     bool inlined = form != forms_.end() && !form->second.empty();
-    if (inlined && !read[i]) continue;
-    renumbered[i] = static_cast<ValueId>(kept.values.size());
-    kept.values.push_back(std::move(program_.values[i]));
-    uses.push_back(std::move(direct_uses_[i]));
+    if (!inlined || read[i]) kept.push_back(static_cast<ValueId>(i));
   }
-  for (LoopOp& op : program_.ops) {
-    op.output = renumbered[static_cast<size_t>(op.output)];
-    if (op.output < 0) continue;
-    for (ValueId& v : op.inputs) v = renumbered[static_cast<size_t>(v)];
-    kept.values[static_cast<size_t>(op.output)].producer = static_cast<LoopId>(kept.ops.size());
-    kept.ops.push_back(std::move(op));
-  }
-  for (auto list : {&Program::inputs, &Program::weights, &Program::outputs}) {
-    for (ValueId id : program_.*list) (kept.*list).push_back(renumbered[static_cast<size_t>(id)]);
-  }
-  for (ValueId* id : followed) *id = renumbered[static_cast<size_t>(*id)];
-  program_ = std::move(kept);
+  std::vector<DirectUse> uses;
+  for (ValueId v : kept) uses.push_back(std::move(direct_uses_[static_cast<size_t>(v)]));
   direct_uses_ = std::move(uses);
+  const std::vector<ValueId> number = Renumber(kept, &program_);
+  for (ValueId* id : followed) *id = number[static_cast<size_t>(*id)];
 }
 
 Program ProgramBuilder::Finish(const std::vector<ValueId*>& followed) && {

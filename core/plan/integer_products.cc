@@ -176,14 +176,14 @@ class Pass {
         program_(*program),
         known_(KnownBeforeRuns(*program)) {}
 
-  void Run() {
+  bool Run() {
     std::map<size_t, IntegerProduct> found;  // by op
     for (size_t l = 0; l < program_.ops.size(); ++l) {
       std::optional<IntegerProduct> product = AsIntegers(program_.ops[l]);
       if (!product || (leave_ && leave_(program_.ops[l]))) continue;
       found.emplace(l, *std::move(product));
     }
-    if (found.empty()) return;
+    if (found.empty()) return false;
     std::vector<LoopOp> before = std::move(program_.ops);
     for (size_t l = 0; l < before.size(); ++l) {
       auto product = found.find(l);
@@ -195,6 +195,7 @@ class Pass {
     }
     program_.ops = std::move(ops_);
     Tidy(&program_);
+    return true;
   }
 
  private:
@@ -558,10 +559,10 @@ class Pass {
 
 }  // namespace
 
-void MultiplyIntegers(const DeviceSpec& device, bool f32, Program* program,
+bool MultiplyIntegers(const DeviceSpec& device, bool f32, Program* program,
                       const LeaveProduct& leave) {
-  if (device.explicit_memory || program->open_dims) return;
-  Pass(device, f32, leave, program).Run();
+  if (device.explicit_memory || program->open_dims) return false;
+  return Pass(device, f32, leave, program).Run();
 }
 
 }  // namespace fusion
