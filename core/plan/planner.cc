@@ -217,9 +217,31 @@ int GroupOf(const PlannedModel& model, const std::vector<LoopId>& ops) {
   return group == model.groups.end() ? -1 : static_cast<int>(group - model.groups.begin());
 }
 
+// What each pass of a loop with this body works on, its weights as they are before they are packed.
+int64_t BytesOfPass(const Program& program) {
+  const std::vector<bool> known = KnownBeforeRuns(program);
+  std::vector<bool> counted(program.values.size(), false);
+  int64_t bytes = 0;
+  auto count = [&](ValueId v) {
+    if (counted[static_cast<size_t>(v)]) return;
+    counted[static_cast<size_t>(v)] = true;
+    const Value& value = program.value(v);
+    bytes =
+        SaturatedSum(bytes, SaturatedProduct(StorageElements(value), DTypeBytes(value.type.dtype)));
+  };
+  for (const LoopOp& op : program.ops) {
+    if (known[static_cast<size_t>(op.output)]) continue;
+    for (ValueId v : op.inputs) count(v);
+    count(op.output);
+  }
+  return bytes;
+}
+
 absl::Status PlanNarrowed(const Asked& asked, ProgramOf of, PlannedModel* model) {
-  const auto& [graph, seen, device, options, cancel, alone, registered, passes, stated, without,
+  const auto& [graph, seen, given, options, cancel, alone, registered, passes, stated, without,
                member, search] = asked;
+  const DeviceSpec device =
+      of == ProgramOf::kBody ? given.InLoop(BytesOfPass(model->program)) : given;
   GroupEvaluator evaluator(model->program, device, options, cancel,
                            [&asked](const LoopOp& op, std::shared_ptr<const PlanLock> lock) {
                              return PlanOfBody(asked, op, std::move(lock));
