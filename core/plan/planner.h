@@ -104,6 +104,6 @@ inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
 inline constexpr char kFailedRules[] = "fusion.v1/failed_rules";
 
 /// Raised whenever an equal request would get another plan; part of every plan key.
-inline constexpr int kPlannerVersion = 42;
+inline constexpr int kPlannerVersion = 43;
 
 }  // namespace fusion

@@ -146,7 +146,7 @@ TEST(MultiplyIntegers, ReadsPartsOfWhatIsStored) {
   EXPECT_EQ(Multiplied(second), 1);
   Program program = ProgramOf(second);
   MultiplyIntegers(DeviceNamed("generic-avx512-vnni"), true, &program);
-  EXPECT_NE(ToString(program).find("%0[1, k, n]) : mul(", std::string::npos) << ToString(program);
+  EXPECT_NE(ToString(program).find("%0[1, k, n]) : mul("), std::string::npos) << ToString(program);
   // Transposed, too; but every second row of it is no part whose neighbours are neighbours.
   EXPECT_EQ(Multiplied(R"(graph "g" {
   %0 = input "x" : u8[4,64]
