@@ -418,7 +418,8 @@ class RunningDaemon final : public Daemon {
             .signing_keys = signer_->key_ids(),
             .sandbox = SandboxLevel(),
             .quarantine = quarantine_->List(),
-            .failures = pipeline_->failures()};
+            .failures = pipeline_->failures(),
+            .skipped_passes = pipeline_->skipped_passes()};
   }
 
   std::map<std::string, int64_t> Refusals() const {

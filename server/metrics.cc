@@ -247,6 +247,14 @@ void ReadFailures(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
                      .Take());
 }
 
+void ReadSkippedPasses(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
+  Reading skipped("fusion_passes_skipped_total",
+                  "Plans made without a rewrite that would have made them wrong, by pass.",
+                  MetricType::Counter);
+  for (const auto& [pass, plans] : now.skipped_passes) skipped.Add({{"pass", pass}}, plans);
+  out->push_back(skipped.Take());
+}
+
 void ReadRegistered(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   Reading kernels("fusion_registered_kernels", "Registered kernels by what became of them.");
   for (RegisteredState state :
@@ -604,6 +612,7 @@ std::string Metrics::Text(const ServerSnapshot& now) const {
   ReadMeasurements(now, &families);
   ReadWorkers(now, &families);
   ReadFailures(now, &families);
+  ReadSkippedPasses(now, &families);
   ReadRegistered(now, &families);
   ReadSearches(now, &families);
   ReadFlow(now, &families);

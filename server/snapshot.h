@@ -57,6 +57,7 @@ struct ServerSnapshot {
   std::string sandbox;  // level of the workers, as they say, or as was found out at start
   std::vector<Quarantine::Entry> quarantine;
   int64_t failures = 0;  // of kernels, remembered for a while
+  std::map<std::string, int64_t> skipped_passes;  // plans made without a pass that broke them
 };
 
 }  // namespace fusion

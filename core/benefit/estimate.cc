@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <limits>
 #include <map>
 #include <queue>
 #include <set>
@@ -26,6 +27,10 @@ constexpr double kResidentPart = 0.25;
 // channels gathered in blocks of 12, 0.13 ns each; measured with kTurnsOfFarRows
 // (core/schedule/sum_order.cc).
 constexpr double kBlockedElement = 5;
+
+// Comparing a place that was read with the block's, and going there, in additions. A choice, not a
+// measurement.
+constexpr double kPlaceCost = 4;
 
 class Estimator {
  public:
@@ -287,7 +292,65 @@ class Estimator {
     return fusion::StrideAlong(s_, a, windows, d);
   }
 
+  double CostOf(const ElementOp& compute) const {
+    return GetScalarInfo(compute.op).cost * device_.scalar_ops_per_s /
+           device_.Rates(compute.type).scalar_ops_per_s;
+  }
+
+  // Of an element that is loaded or stored. Where other lanes look at other places, each lane moves
+  // alone.
+  double CostOf(const EachStmt& each, const Access& access, DimId vector) const {
+    const ElementCosts& costs = device_.costs;
+    if (vector < 0) return 0.1;
+    const bool scattered =
+        std::any_of(access.index.begin(), access.index.end(), [&](const IndexExpr& e) {
+          return e.indirect() >= 0 && MovesAlong(each, e.indirect(), vector);
+        });
+    const int64_t stride = StrideAlong(access, vector);
+    if (scattered || stride > 1 || stride < 0) return costs.strided;
+    if (stride == 0) return 0.1;
+    const bool acc = s_.buffer(access.buffer).level == Level::kAcc;
+    return acc ? costs.accumulator : costs.contiguous;
+  }
+
+  // Steps that find a place once for a vector cost a vector's time for all its lanes; what goes
+  // there is loaded, merged and stored, for those points of which the block has the place.
+  void AddPlaced(const EachStmt& each, double times) {
+    const DimId vector = each.dims.back();
+    const double along = std::max(window(vector), 1e-9);
+    const double fill = std::ceil(along / lanes_ - 1e-9) * lanes_ / along;
+    double points = 1;
+    double share = 1;
+    for (DimId d : each.dims) {
+      if (!each.Places(d)) {
+        points *= window(d);
+      } else {
+        share *= window(d) / std::max(extents_[static_cast<size_t>(d)], 1.0);
+      }
+    }
+    const bool scattered = MovesAlong(each, each.place, vector);
+    double finding = kPlaceCost;
+    double going = 1;  // the merge
+    bool found = false;
+    for (const ElementOp& op : each.ops) {
+      double& cost = found ? going : finding;
+      if (op.kind == ElementOp::kCompute) cost += CostOf(op);
+      if (op.kind == ElementOp::kLoad) cost += CostOf(each, op.access[0], vector);
+      if (op.kind == ElementOp::kReduce) {
+        const bool alone = scattered || StrideAlong(op.access[0], vector) != 1;
+        going += 2 * (alone ? device_.costs.strided : device_.costs.contiguous);
+      }
+      for (const Access& a : op.access) TouchIn(each, a);
+      found |= op.result == each.place;
+    }
+    const double finds = scattered ? points * fill : points / along * lanes_;
+    seconds_ +=
+        times * (finds * finding + points * share * going * fill) / device_.scalar_ops_per_s;
+    CountRecompute(each);
+  }
+
   void Add(const EachStmt& each, double times) {
+    if (each.IsPlaced()) return AddPlaced(each, times);
     double points = 1;
     for (DimId d : each.dims) points *= window(d);
     DimId vector = each.dims.empty() ? -1 : each.dims.back();
@@ -299,20 +362,13 @@ class Estimator {
     for (const ElementOp& op : each.ops) {
       switch (op.kind) {
         case ElementOp::kCompute:
-          cost += GetScalarInfo(op.op).cost * device_.scalar_ops_per_s /
-                  device_.Rates(op.type).scalar_ops_per_s;
+          cost += CostOf(op);
           break;
         case ElementOp::kLoad:
-        case ElementOp::kStore: {
-          int64_t stride = vector >= 0 ? StrideAlong(op.access[0], vector) : 0;
-          bool acc = s_.buffer(op.access[0].buffer).level == Level::kAcc;
-          const ElementCosts& costs = device_.costs;
-          cost += stride == 0   ? 0.1
-                  : stride == 1 ? (acc ? costs.accumulator : costs.contiguous)
-                                : costs.strided;
-          Touch(op.access[0]);
+        case ElementOp::kStore:
+          cost += CostOf(each, op.access[0], vector);
+          TouchIn(each, op.access[0]);
           break;
-        }
         case ElementOp::kReduce: {
           cost += 1;
           bool horizontal = vector >= 0 && StrideAlong(op.access[0], vector) == 0;
@@ -470,8 +526,10 @@ class Estimator {
     Touch(copy.target);
   }
 
-  // Bytes of a param that an access covers when each dim has the length `lengths` says.
-  double Footprint(const Access& a, const std::vector<double>& lengths) const {
+  // Bytes of a param that an access covers when each dim has the length `lengths` says; `places`:
+  // how many of a dim at most are looked at by an index that is read.
+  double Footprint(const Access& a, const std::vector<double>& lengths,
+                   double places = std::numeric_limits<double>::infinity()) const {
     const Buffer& b = s_.buffer(a.buffer);
     double elements = 1;
     for (size_t i = 0; i < a.index.size(); ++i) {
@@ -483,7 +541,7 @@ class Estimator {
         }
         span += std::fabs(static_cast<double>(t.coefficient)) * std::max(length - 1, 0.0);
       }
-      if (a.index[i].indirect() >= 0) span = static_cast<double>(b.shape[i]);
+      if (a.index[i].indirect() >= 0) span = places;
       elements *= std::min(span, static_cast<double>(b.shape[i]));
     }
     for (const ScheduleDim& d : s_.dims) {
@@ -492,17 +550,35 @@ class Estimator {
     return elements * static_cast<double>(DTypeBytes(b.dtype));
   }
 
-  void Touch(const Access& a) {
+  // An access of the steps of `each`: what indices that are read look at is no more than there are
+  // different ones.
+  void TouchIn(const EachStmt& each, const Access& a) {
+    std::set<DimId> along;
+    for (const IndexExpr& e : a.index) {
+      if (e.indirect() < 0) continue;
+      for (DimId d : each.dims) {
+        if (MovesAlong(each, e.indirect(), d)) along.insert(d);
+      }
+    }
+    Touch(a, along);
+  }
+
+  // `along`: dims along which indices of the access are read.
+  void Touch(const Access& a, const std::set<DimId>& along = {}) {
     const Buffer& b = s_.buffer(a.buffer);
     if (b.IsLocal()) return;
-    double bytes = Footprint(a, block_window_);
+    auto bytes = [&](const std::vector<double>& lengths) {
+      double places = 1;
+      for (DimId d : along) places *= lengths[static_cast<size_t>(d)];
+      return Footprint(a, lengths, places);
+    };
     BufferId memory = s_.MemoryOf(a.buffer);
     double& block = touched_[memory];
-    block = std::max(block, bytes);
+    block = std::max(block, bytes(block_window_));
     double& whole = distinct_[memory];
-    whole = std::max(whole, Footprint(a, extents_));
+    whole = std::max(whole, bytes(extents_));
     double& slice = slice_bytes_[memory];
-    slice = std::max(slice, Footprint(a, slice_window_));
+    slice = std::max(slice, bytes(slice_window_));
   }
 
   double BlockBytes() const {

@@ -85,6 +85,7 @@ Plan WithoutTensors(const Plan& plan) {
   out.totals = plan.totals;
   out.op_by_op = plan.op_by_op;
   out.fallbacks = plan.fallbacks;
+  out.skipped_passes = plan.skipped_passes;
   out.candidates = plan.candidates;
   out.device = plan.device;
   out.frontier = plan.frontier;

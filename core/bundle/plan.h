@@ -246,6 +246,14 @@ struct PlanFallback {
   bool operator==(const PlanFallback&) const = default;
 };
 
+/// A rewrite of the planner that a plan goes without, because it would have made a wrong one: a
+/// fault of ours.
+struct SkippedPass {
+  std::string pass;  // of ProgramPasses
+  std::string reason;
+  bool operator==(const SkippedPass&) const = default;
+};
+
 /// One memory level of the device of a plan.
 struct PlanLevel {
   std::string name;
@@ -338,6 +346,7 @@ struct Plan {
   PlanTotals totals;
   PlanTotals op_by_op;  // the same graph, one kernel per node
   std::vector<PlanFallback> fallbacks;
+  std::vector<SkippedPass> skipped_passes;  // each pass once
   std::vector<PlanDecision> decisions;  // groups, then pairs, then siblings, then candidates
   /// Candidates that the search weighed: every join of two groups that it estimated, or that it
   /// refused without. `decisions` holds the first kMaxCandidateEntries different ones.

@@ -12,6 +12,8 @@ namespace {
 
 using Json = nlohmann::json;
 
+constexpr double kNoWait = 1e18;  // B/s
+
 struct EmbeddedSpec {
   const char* file;
   const char* text;
@@ -155,6 +157,8 @@ void ReadUnits(Reader* in, DeviceSpec* spec) {
   spec->overlap = in->Number("overlap", "1");
   spec->launch_s = in->Number("launch", "s");
   spec->barrier_s = in->Number("barrier", "s");
+  spec->relaunch_s = in->Number("relaunch", "s");
+  spec->call_s = in->Number("call", "s");
   spec->task_s = in->Number("task", "s");
   spec->least_task_s = in->Number("least_task", "s");
   spec->costs.contiguous = in->Number("contiguous_element", "addition");
@@ -383,12 +387,34 @@ double DeviceSpec::BlockRate(DType type, double rows, double columns) const {
   return std::min(1.0, std::max(least_rate, vectors / full));
 }
 
+DeviceSpec DeviceSpec::InLoop(int64_t bytes) const {
+  DeviceSpec out = *this;
+  out.launch_s = std::min(launch_s, threads == 1 ? call_s : relaunch_s);
+  out.barrier_s = std::min(barrier_s, out.launch_s);
+  // A call does the tasks itself.
+  if (threads == 1) out.task_s = std::min(task_s, call_s);
+  // What explicit memory holds is fetched by each kernel.
+  if (explicit_memory || bytes > SharedLevel().UsableBytes()) return out;
+  MemoryLevel& memory = out.levels.back();
+  const MemoryLevel& shared = SharedLevel();
+  memory.bytes_per_s = std::max(memory.bytes_per_s, shared.bytes_per_s);
+  memory.total_bytes_per_s = std::max(memory.total_bytes_per_s, shared.total_bytes_per_s);
+  // Of several units another one may have worked on it in the pass before. One finds it next to
+  // itself, and fetching it is a part of what elements and products cost there.
+  if (threads > 1 || bytes > OnChipBytes()) return out;
+  for (MemoryLevel& level : out.levels) {
+    if (!level.shared) continue;
+    level.bytes_per_s = level.total_bytes_per_s = kNoWait;
+  }
+  return out;
+}
+
 std::string DeviceSpec::KeyText() const {
   std::string out =
       StrCat(name, " ", kind, " ", backend, " ", arch, " threads=", threads, "/", fixed_units,
              " vector=", vector_bytes, " flops=", flops_per_s, " efficiency=", product_efficiency,
              " scalar=", scalar_ops_per_s, " overlap=", overlap, " launch=", launch_s, "/",
-             barrier_s, " task=", task_s, "/", least_task_s);
+             barrier_s, "/", relaunch_s, "/", call_s, " task=", task_s, "/", least_task_s);
   for (const auto& [type, of_type] : other_types) {
     out += StrCat(" ", DTypeName(type), "=", of_type.rates.flops_per_s, "/",
                   of_type.rates.scalar_ops_per_s);

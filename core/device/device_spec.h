@@ -92,10 +92,12 @@ struct DeviceSpec {
       0;  // one unit, f32: ScalarInfo::cost units per second, elements counted one by one
   std::map<DType, TypeUnit> other_types;  // where they are not as f32, by the instructions of `isa`
   std::vector<OtherType> types_of_isas;   // what it is chosen from: later ones instead of earlier
-  double overlap = 0;    // part of memory time that hides behind arithmetic, or the other way
-  double launch_s = 0;   // starting a kernel, with its first phase
-  double barrier_s = 0;  // going on to its next phase: all blocks of one end, then the next begin
-  double task_s = 0;     // handing one task to a unit
+  double overlap = 0;     // part of memory time that hides behind arithmetic, or the other way
+  double launch_s = 0;    // starting a kernel, with its first phase
+  double barrier_s = 0;   // going on to its next phase: all blocks of one end, then the next begin
+  double relaunch_s = 0;  // as launch_s in a loop, whose units still wait for work,
+  double call_s = 0;      // and if there is only one, which calls the kernel itself
+  double task_s = 0;      // handing one task to a unit
   double least_task_s = 2e-5;         // a shorter task is mostly hand-over
   std::vector<MemoryLevel> levels;    // nearest first
   std::vector<RegisterBlock> blocks;  // best first
@@ -142,6 +144,10 @@ struct DeviceSpec {
   int LeastSumOf(DType type) const;
   /// Part of the product rate of a type that a block of rows x columns accumulators reaches.
   double BlockRate(DType type, double rows, double columns) const;
+
+  /// The device as the passes of a loop see it, whose kernels work on `bytes` together: kernels
+  /// start sooner, and what fits the caches was left there by the pass before.
+  DeviceSpec InLoop(int64_t bytes) const;
 
   /// Everything that can change a plan, as stable text; part of plan keys.
   std::string KeyText() const;

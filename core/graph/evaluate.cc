@@ -575,14 +575,7 @@ double EvaluationPoints(const Program& program, const std::vector<Box>& boxes) {
       points += OpaquePoints(op, inputs);
     }
     if (op.kind != LoopOp::kLoop) continue;
-    double here =
-        static_cast<double>(NumElements(needed[static_cast<size_t>(op.output)].Extents()));
-    if (op.body.reduce) {
-      for (int axis : op.body.ReducedAxes()) {
-        here *= static_cast<double>(op.body.axes[static_cast<size_t>(axis)].extent.value());
-      }
-    }
-    points += here;
+    points += PointsOf(op.body, needed[static_cast<size_t>(op.output)]);
   }
   return points;
 }

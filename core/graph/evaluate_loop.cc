@@ -5,6 +5,7 @@
 
 #include "core/base/contains.h"
 #include "core/base/parallel.h"
+#include "core/op/indexed_reduction.h"
 
 namespace fusion {
 namespace {
@@ -614,7 +615,111 @@ class ProductRunner {
   int64_t row_groups_ = 1;
 };
 
+// ---- reductions at places that are read ----
+
+// The values of `part` of a body's expression at every point of its axes, but those of a place,
+// along which it is the same. The box has a dim for each axis.
+absl::Status EvaluatePart(const LoopBody& body, const Expr& part, const IndexExpr& place,
+                          const std::vector<IndexRange>& ranges,
+                          const std::vector<const EvaluatedValue*>& inputs, int threads,
+                          EvaluatedValue* out) {
+  LoopBody walk = body;
+  walk.value = part;
+  walk.reduce.reset();
+  walk.write.clear();
+  for (size_t a = 0; a < ranges.size(); ++a) {
+    const auto axis = static_cast<int>(a);
+    const bool placed = place.CoefficientOf(axis) != 0;
+    if (placed) walk.axes[a].extent = Dim(1);
+    walk.write.push_back(IndexExpr::Axis(axis));
+    out->box.begin.push_back(placed ? 0 : ranges[a].begin);
+    out->box.end.push_back(placed ? 1 : ranges[a].end);
+  }
+  return EvaluateLoop(walk, inputs, threads, out);
+}
+
+// The coordinates of the axes of `at` where it is `place`; false: there are none in the ranges.
+bool FindPlace(const IndexExpr& at, int64_t place, const std::vector<LoopAxis>& axes,
+               const std::vector<IndexRange>& ranges, std::vector<int64_t>* point) {
+  std::vector<IndexExpr::Term> digits(at.terms().begin(), at.terms().end());
+  std::sort(digits.begin(), digits.end(), IndexExpr::MajorFirst);
+  int64_t rest = place - at.constant();
+  const int64_t places =
+      digits[0].coefficient * axes[static_cast<size_t>(digits[0].axis)].extent.value();
+  if (rest < 0 || rest >= places) return false;
+  for (const IndexExpr::Term& digit : digits) {
+    const auto a = static_cast<size_t>(digit.axis);
+    (*point)[a] = rest / digit.coefficient;
+    rest %= digit.coefficient;
+    if ((*point)[a] < ranges[a].begin || (*point)[a] >= ranges[a].end) return false;
+  }
+  return true;
+}
+
+// One step for each point that names a place, in the order in which points are walked otherwise.
+absl::Status EvaluateAtPlaces(const LoopBody& body, const IndexedReduction& indexed,
+                              const std::vector<IndexRange>& ranges,
+                              const std::vector<const EvaluatedValue*>& inputs, int threads,
+                              EvaluatedValue* out) {
+  EvaluatedValue places;
+  EvaluatedValue updates;
+  RETURN_IF_ERROR(EvaluatePart(body, indexed.place, indexed.at, ranges, inputs, threads, &places));
+  RETURN_IF_ERROR(EvaluatePart(body, indexed.value, indexed.at, ranges, inputs, threads, &updates));
+  const Expr& identity = body.reduce->identity()[0];
+  const bool real = IsFloat(body.dtype());
+  if (real) {
+    std::fill(out->reals.begin(), out->reals.end(), identity.value());
+  } else {
+    std::fill(out->integers.begin(), out->integers.end(), identity.integer());
+  }
+  CompiledExpr merge(body.reduce->merge()[0]);
+  const ScalarOp merges = body.reduce->merge()[0].op();
+  const Address to = MakeAddress(body.write, out->box, body.axes.size());
+  std::vector<int64_t> point = places.box.begin;
+  for (int64_t& p : point) p = std::max<int64_t>(p, 0);
+  for (size_t k = 0; k < places.integers.size(); ++k) {
+    std::vector<int64_t> here = point;
+    if (FindPlace(indexed.at, places.integers[k], body.axes, ranges, &here)) {
+      int64_t offset = to.base;
+      for (size_t a = 0; a < here.size(); ++a) offset += to.step[a] * here[a];
+      const auto o = static_cast<size_t>(offset);
+      if (real) {
+        out->reals[o] = EvaluateReal(merges, out->reals[o], updates.reals[k]);
+      } else {
+        out->integers[o] = merge
+                               .Evaluate(1,
+                                         {CompiledExpr::Operand{nullptr, &out->integers[o]},
+                                          CompiledExpr::Operand{nullptr, &updates.integers[k]}},
+                                         {})
+                               .integers[0];
+      }
+    }
+    for (size_t a = point.size(); a-- > 0;) {
+      if (++point[a] < places.box.end[a]) break;
+      point[a] = places.box.begin[a];
+    }
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
+
+double PointsOf(const LoopBody& body, const Box& box) {
+  const auto elements = static_cast<double>(NumElements(box.Extents()));
+  double points = elements;
+  if (!body.reduce) return points;
+  for (int axis : body.ReducedAxes()) {
+    points *= static_cast<double>(body.axes[static_cast<size_t>(axis)].extent.value());
+  }
+  const std::optional<IndexedReduction> indexed = IndexedReductionOf(body);
+  if (!indexed || !UpdateIsFixed(body, *indexed)) return points;
+  const std::vector<IndexRange> ranges = AxisRanges(body, box);
+  for (const IndexExpr::Term& t : indexed->at.terms()) {
+    const int64_t length = ranges[static_cast<size_t>(t.axis)].size();
+    points /= static_cast<double>(std::max<int64_t>(length, 1));
+  }
+  return points + elements;
+}
 
 Box ComputedBox(const LoopBody& body, const Box& box) {
   Box out = box;
@@ -675,6 +780,12 @@ absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const Evaluate
     ParallelFor(threads, product.tasks(),
                 [&](int64_t begin, int64_t end) { product.Run(begin, end); });
     return absl::OkStatus();
+  }
+  if (!empty) {
+    const std::optional<IndexedReduction> indexed = IndexedReductionOf(body);
+    if (indexed && UpdateIsFixed(body, *indexed)) {
+      return EvaluateAtPlaces(body, *indexed, ranges, inputs, threads, out);
+    }
   }
   LoopRunner first(body, inputs, ranges, out, log);
   if (first.written().empty() || threads <= 1) {

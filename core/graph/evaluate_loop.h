@@ -21,6 +21,10 @@ struct EvaluatedValue {
 absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const EvaluatedValue*>& inputs,
                           int threads, EvaluatedValue* out, DecisionLog* log = nullptr);
 
+/// Points that computing `box` of the op's output visits; of a reduction at places that are read,
+/// the points that name a place.
+double PointsOf(const LoopBody& body, const Box& box);
+
 /// The box of the op's output that computing `box` really produces (dims that several axes write
 /// are done whole).
 Box ComputedBox(const LoopBody& body, const Box& box);

@@ -9,6 +9,7 @@
 #include "core/graph/coordinates.h"
 #include "core/graph/halves.h"
 #include "core/graph/program_builder.h"
+#include "core/graph/renumber.h"
 #include "core/graph/shared_rows.h"
 #include "core/op/derive.h"
 #include "core/op/simplify.h"
@@ -27,11 +28,11 @@ bool IsIdentityView(const LoopBody& body) {
 // A view of elements of which neighbours along some dim lie apart in its input: dims that it could
 // be read along as one are several.
 bool LeavesGaps(const LoopBody& view) {
-  return std::any_of(
-      view.reads[0].index.begin(), view.reads[0].index.end(), [&](const IndexExpr& e) {
-        return e.terms().size() == 1 && e.terms()[0].coefficient > 1 &&
-               view.axes[static_cast<size_t>(e.terms()[0].axis)].extent != Dim(1);
-      });
+  return std::any_of(view.reads[0].index.begin(), view.reads[0].index.end(),
+                     [&](const IndexExpr& e) {
+                       return e.terms().size() == 1 && e.terms()[0].coefficient > 1 &&
+                              view.axes[static_cast<size_t>(e.terms()[0].axis)].extent != Dim(1);
+                     });
 }
 
 // If `body` reads its input with the output's axes merely in another order: that order (storage
@@ -507,32 +508,17 @@ void ProgramBuilder::DropUnread(const std::vector<ValueId*>& followed) {
     if (!read[output]) continue;
     for (ValueId v : op.inputs) read[static_cast<size_t>(v)] = true;
   }
-  for (size_t i = 0; i < read.size(); ++i) {
-    const TensorKind kind = program_.values[i].kind;
-    if (kind == TensorKind::kInput || kind == TensorKind::kWeight) read[i] = true;
-  }
-  std::vector<ValueId> renumbered(program_.values.size(), -1);
-  Program kept;
-  std::vector<DirectUse> uses;
+  std::vector<ValueId> kept;
   for (size_t i = 0; i < program_.values.size(); ++i) {
-    if (!read[i]) continue;
-    renumbered[i] = static_cast<ValueId>(kept.values.size());
-    kept.values.push_back(std::move(program_.values[i]));
-    uses.push_back(std::move(direct_uses_[i]));
+    const TensorKind kind = program_.values[i].kind;
+    const bool leaf = kind == TensorKind::kInput || kind == TensorKind::kWeight;
+    if (leaf || read[i]) kept.push_back(static_cast<ValueId>(i));
   }
-  for (LoopOp& op : program_.ops) {
-    op.output = renumbered[static_cast<size_t>(op.output)];
-    if (op.output < 0) continue;
-    for (ValueId& v : op.inputs) v = renumbered[static_cast<size_t>(v)];
-    kept.values[static_cast<size_t>(op.output)].producer = static_cast<LoopId>(kept.ops.size());
-    kept.ops.push_back(std::move(op));
-  }
-  for (auto list : {&Program::inputs, &Program::weights, &Program::outputs}) {
-    for (ValueId id : program_.*list) (kept.*list).push_back(renumbered[static_cast<size_t>(id)]);
-  }
-  for (ValueId* id : followed) *id = renumbered[static_cast<size_t>(*id)];
-  program_ = std::move(kept);
+  std::vector<DirectUse> uses;
+  for (ValueId v : kept) uses.push_back(std::move(direct_uses_[static_cast<size_t>(v)]));
   direct_uses_ = std::move(uses);
+  const std::vector<ValueId> number = Renumber(kept, &program_);
+  for (ValueId* id : followed) *id = number[static_cast<size_t>(*id)];
 }
 
 Program ProgramBuilder::Finish(const std::vector<ValueId*>& followed) && {

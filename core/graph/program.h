@@ -154,6 +154,11 @@ struct ProgramOptions {
 /// output, for a shared buffer that none can be (core/graph/shared_rows.h).
 absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& options = {});
 
+/// OK if a program may be planned: ops in order, each on values of the types that its body reads, a
+/// value for every result of a repeat. For what rewrites programs; BuildProgram and ParseProgram
+/// give no others. Internal, saying which value and what was expected.
+absl::Status Verify(const Program& program);
+
 /// By value whether it is known before the first run: weights, constants, and what is made from
 /// them. Not what the program returns, which every run computes, nor what is made from that.
 std::vector<bool> KnownBeforeRuns(const Program& program);

@@ -1,5 +1,5 @@
 #include "core/graph/program.h"
-#include "core/op/derive.h"
+#include "core/graph/program_checks.h"
 #include "core/op/loop_body_text.h"
 #include "core/op/repeat.h"
 
@@ -34,8 +34,8 @@ std::string OpToString(const Program& program, const LoopOp& op) {
   }
   if (op.kind == LoopOp::kOpaque) {
     auto given = [](ValueId in) { return StrCat("%", in); };
-    return StrCat(head, " = opaque (", StrJoin(op.inputs, ", ", given), ") ",
-                  op.attrs->ToString(), "\n");
+    return StrCat(head, " = opaque (", StrJoin(op.inputs, ", ", given), ") ", op.attrs->ToString(),
+                  "\n");
   }
   if (op.kind == LoopOp::kReinterpret) return StrCat(head, " = reinterpret %", op.inputs[0], "\n");
   if (op.kind == LoopOp::kRepeat) {
@@ -70,7 +70,8 @@ class ProgramParser {
       RETURN_IF_ERROR(in_.Expect("="));
       RETURN_IF_ERROR(Definition());
     }
-    RETURN_IF_ERROR(CheckRows());
+    absl::Status sound = CheckWhole(program_);
+    if (!sound.ok()) return in_.Error(StrCat(Message(sound), " before this"));
     return std::move(program_);
   }
 
@@ -176,46 +177,6 @@ class ProgramParser {
     return absl::OkStatus();
   }
 
-  // What lies in another value is what that appends, behind what it is appended to.
-  absl::Status CheckRows() const {
-    for (size_t i = 0; i < program_.values.size(); ++i) {
-      const Value& rows = program_.values[i];
-      if (rows.lies_in == kNoValue) continue;
-      const auto whole = static_cast<size_t>(rows.lies_in);
-      bool sound = whole < program_.values.size() && program_.values[whole].producer != kNoLoop;
-      if (sound) {
-        const LoopOp& op = program_.op(program_.values[whole].producer);
-        sound = op.kind == LoopOp::kAppend && op.inputs[0] == static_cast<ValueId>(i) &&
-                program_.values[whole].room == rows.room &&
-                program_.value(op.inputs[1]).room == rows.room &&
-                program_.value(op.inputs[1]).type.shape.dim(rows.room->dim).value() == rows.begin;
-      }
-      if (!sound) return in_.Error(StrCat("%", rows.lies_in, " to append %", i, " before this"));
-    }
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<LoopOp> Append(const Value& whole) {
-    LoopOp op{.kind = LoopOp::kAppend};
-    ASSIGN_OR_RETURN(ValueId rows, Use());
-    RETURN_IF_ERROR(in_.Expect("behind"));
-    ASSIGN_OR_RETURN(ValueId past, Use());
-    op.inputs = {rows, past};
-    bool fits = whole.room.has_value();
-    for (ValueId in : op.inputs) {
-      const TensorType& type = program_.value(in).type;
-      fits = fits && type.dtype == whole.type.dtype && type.shape.rank() == whole.type.shape.rank();
-    }
-    for (int d = 0; fits && d < whole.type.shape.rank(); ++d) {
-      auto extent = [&](ValueId v) { return program_.value(v).type.shape.dim(d).value(); };
-      const int64_t all = whole.type.shape.dim(d).value();
-      fits = d == whole.room->dim ? extent(rows) + extent(past) == all
-                                  : extent(rows) == all && extent(past) == all;
-    }
-    if (!fits) return in_.Error("parts of a tensor with room before this");
-    return op;
-  }
-
   absl::Status Op() {
     LoopOp op;
     Value out;
@@ -235,38 +196,32 @@ class ProgramParser {
     // The program stands alone: which graph tensor it was does not matter, that it was one does.
     out.tensor = inner ? kNoTensor : op.output;
     if (in_.Accept("append")) {
-      ASSIGN_OR_RETURN(LoopOp append, Append(out));
-      op.kind = append.kind;
-      op.inputs = std::move(append.inputs);
+      op.kind = LoopOp::kAppend;
+      ASSIGN_OR_RETURN(ValueId rows, Use());
+      RETURN_IF_ERROR(in_.Expect("behind"));
+      ASSIGN_OR_RETURN(ValueId past, Use());
+      op.inputs = {rows, past};
     } else if (in_.Accept("reinterpret")) {
       op.kind = LoopOp::kReinterpret;
       ASSIGN_OR_RETURN(ValueId input, Use());
       op.inputs = {input};
-      if (NumElements(program_.value(input).type.shape.ToDims()) !=
-          NumElements(out.type.shape.ToDims())) {
-        return in_.Error("as many elements on both sides before this");
-      }
     } else if (in_.Accept("opaque")) {
-      RETURN_IF_ERROR(Opaque(out.type, &op));
+      op.kind = LoopOp::kOpaque;
+      RETURN_IF_ERROR(Inputs(&op));
+      ASSIGN_OR_RETURN(AttrMap attrs, AttrMap::Parse(in_));
+      op.attrs = std::make_shared<const AttrMap>(std::move(attrs));
     } else if (in_.Accept("over")) {
-      ASSIGN_OR_RETURN(LoopOp repeat, Repeat());
-      op.kind = repeat.kind;
-      op.inputs = std::move(repeat.inputs);
-      op.loop = std::move(repeat.loop);
-      if (out.type != TensorType{DType::kBool, Shape()}) return in_.Error("a bool before this");
+      op.kind = LoopOp::kRepeat;
+      RETURN_IF_ERROR(Repeat(&op));
     } else if (in_.Accept("result")) {
       op.kind = LoopOp::kResult;
-      RETURN_IF_ERROR(Result(out.type, &op));
+      RETURN_IF_ERROR(Result(&op));
     } else {
       RETURN_IF_ERROR(Body(&op));
-      std::vector<TensorType> types;
-      for (ValueId id : op.inputs) types.push_back(program_.value(id).type);
-      RETURN_IF_ERROR(op.body.Verify(types));
-      if (op.body.OutputType() != out.type) {
-        return in_.Error(StrCat("type ", op.body.OutputType().ToString(), " for %", op.output));
-      }
     }
     program_.values.push_back(std::move(out));
+    absl::Status sound = CheckOp(program_, op);
+    if (!sound.ok()) return in_.Error(StrCat(Message(sound), " before this"));
     program_.ops.push_back(std::move(op));
     return absl::OkStatus();
   }
@@ -282,25 +237,8 @@ class ProgramParser {
     return absl::OkStatus();
   }
 
-  absl::Status Opaque(const TensorType& type, LoopOp* op) {
-    op->kind = LoopOp::kOpaque;
+  absl::Status Repeat(LoopOp* op) {
     RETURN_IF_ERROR(Inputs(op));
-    ASSIGN_OR_RETURN(AttrMap attrs, AttrMap::Parse(in_));
-    const OpDef* def = FindOp(op->label);
-    if (def == nullptr || !def->opaque) return in_.Error("the name of an opaque op");
-    std::vector<std::optional<TensorType>> types;
-    for (ValueId id : op->inputs) types.emplace_back(program_.value(id).type);
-    const OpCall call(*def, std::move(types), attrs);
-    RETURN_IF_ERROR(CheckCall(call));
-    ASSIGN_OR_RETURN(TensorType own, def->opaque(call));
-    if (own != type) return in_.Error(StrCat("type ", own.ToString(), " for %", op->output));
-    op->attrs = std::make_shared<const AttrMap>(std::move(attrs));
-    return absl::OkStatus();
-  }
-
-  absl::StatusOr<LoopOp> Repeat() {
-    LoopOp op{.kind = LoopOp::kRepeat};
-    RETURN_IF_ERROR(Inputs(&op));
     RETURN_IF_ERROR(in_.Expect("repeat"));
     auto loop = std::make_shared<ProgramLoop>();
     ASSIGN_OR_RETURN(loop->most, in_.Integer());
@@ -329,10 +267,9 @@ class ProgramParser {
     absl::StatusOr<Program> parsed = ProgramParser(in_).Parse();
     --in_.depth();
     ASSIGN_OR_RETURN(Program body, std::move(parsed));
-    if (!Fits(op, *loop, body)) return in_.Error("a body that fits the repeat before this");
     loop->body = std::make_shared<const Program>(std::move(body));
-    op.loop = std::move(loop);
-    return op;
+    op->loop = std::move(loop);
+    return absl::OkStatus();
   }
 
   absl::Status Operand(ProgramLoop* loop) {
@@ -344,54 +281,14 @@ class ProgramParser {
     return absl::OkStatus();
   }
 
-  // Whether the operands are of the types that the body's inputs have, each of them once.
-  bool Fits(const LoopOp& op, const ProgramLoop& loop, const Program& body) const {
-    auto type = [&](size_t i) { return program_.value(op.inputs[i]).type; };
-    auto is_leaf = [&](ValueId v) {
-      return v >= 0 && static_cast<size_t>(v) < body.values.size() &&
-             (body.value(v).kind == TensorKind::kInput ||
-              body.value(v).kind == TensorKind::kWeight);
-    };
-    const size_t head = loop.first_operand();
-    bool fits = op.inputs.size() == head + loop.operands.size() && loop.most >= 0;
-    if (loop.counted) fits = fits && type(0) == TensorType{DType::kI64, Shape()};
-    if (loop.conditional) fits = fits && type(head - 1) == TensorType{DType::kBool, Shape()};
-    std::vector<bool> given(body.values.size(), false);
-    if (fits && loop.pass != kNoValue) {
-      fits = is_leaf(loop.pass) && body.value(loop.pass).type == TensorType{DType::kI64, Shape()};
-      if (fits) given[static_cast<size_t>(loop.pass)] = true;
-    }
-    for (size_t i = 0; fits && i < loop.operands.size(); ++i) {
-      const ProgramLoop::Port port = loop.operands[i].port;
-      const ValueId leaf = loop.operands[i].leaf;
-      fits = is_leaf(leaf) && !given[static_cast<size_t>(leaf)];
-      if (!fits) break;
-      given[static_cast<size_t>(leaf)] = true;
-      const bool part =
-          port == ProgramLoop::Port::kElement || port == ProgramLoop::Port::kElementFromEnd;
-      const TensorType& expected = body.value(leaf).type;
-      fits = type(head + i) == (part ? StackedType(expected, loop.most) : expected);
-    }
-    for (size_t v = 0; fits && v < body.values.size(); ++v) {
-      fits = given[v] || !is_leaf(static_cast<ValueId>(v));
-    }
-    const size_t states = (loop.conditional ? 1U : 0U) + loop.carried();
-    return fits && body.outputs.size() == states + loop.from_end.size();
-  }
-
-  absl::Status Result(const TensorType& type, LoopOp* op) {
+  absl::Status Result(LoopOp* op) {
     ASSIGN_OR_RETURN(int64_t number, in_.Integer());
     RETURN_IF_ERROR(in_.Expect("of"));
     ASSIGN_OR_RETURN(ValueId over, Use());
     op->inputs = {over};
+    if (number < 0 || number > kMaxRepeatOperands) return in_.Error("a result before this");
     op->result = static_cast<int>(number);
-    const LoopId producer = program_.value(over).producer;
-    if (producer == kNoLoop || program_.op(producer).kind != LoopOp::kRepeat) {
-      return in_.Error("a repeat before this");
-    }
-    std::optional<TensorType> given = program_.op(producer).loop->ResultType(number);
-    if (given == type) return absl::OkStatus();
-    return in_.Error("a result of the repeat, and its type, before this");
+    return absl::OkStatus();
   }
 
   absl::Status Body(LoopOp* op) {

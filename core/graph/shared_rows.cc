@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/graph/halves.h"
+#include "core/graph/renumber.h"
 #include "core/op/simplify.h"
 
 namespace fusion {
@@ -94,7 +95,7 @@ class SameElements {
       return true;
     }
     const LoopId producer = program_.value(value).producer;
-    if (producer == kNoLoop || program_.op(producer).IsAlias()) return false;
+    if (producer == kNoLoop || program_.op(producer).kind != LoopOp::kLoop) return false;
     const LoopOp& op = program_.op(producer);
     std::vector<int> axis_of;
     if (!WritesPlainly(op.body, &axis_of)) return false;
@@ -244,55 +245,48 @@ class RowSharer {
     return absl::OkStatus();
   }
 
-  ValueId Add(Value value) {
-    out_.values.push_back(std::move(value));
-    return static_cast<ValueId>(out_.values.size()) - 1;
-  }
-
-  // `op`, whose inputs are values of the program, as the producer of a new value.
-  ValueId AddOp(LoopOp op, Value value) {
-    for (ValueId& in : op.inputs) in = moved_[static_cast<size_t>(in)];
-    return AddMovedOp(std::move(op), std::move(value));
-  }
-
-  ValueId AddMovedOp(LoopOp op, Value value) {
+  ValueId NewValue(Value value) {
     value.kind = TensorKind::kIntermediate;
-    value.producer = static_cast<LoopId>(out_.ops.size());
-    op.output = Add(std::move(value));
-    out_.ops.push_back(std::move(op));
-    return out_.ops.back().output;
+    program_.values.push_back(std::move(value));
+    return static_cast<ValueId>(program_.values.size()) - 1;
+  }
+
+  // `op` as what makes `output`, behind all that was added before.
+  ValueId AddOp(LoopOp op, ValueId output) {
+    op.output = output;
+    order_.push_back(output);
+    ops_.push_back(std::move(op));
+    return output;
   }
 
   // Values in the order in which they are made, with the new ones between.
   void Rebuild() {
-    moved_.assign(program_.values.size(), kNoValue);
-    for (size_t i = 0; i < program_.values.size(); ++i) {
-      const auto id = static_cast<ValueId>(i);
-      const Value& value = program_.value(id);
+    const auto values = static_cast<ValueId>(program_.values.size());
+    for (ValueId id = 0; id < values; ++id) {
+      const LoopId producer = program_.value(id).producer;
       auto append = appends_.find(id);
-      if (value.producer == kNoLoop) {
-        moved_[i] = Add(value);
+      if (producer == kNoLoop) {
+        order_.push_back(id);
       } else if (append != appends_.end()) {
-        moved_[i] = AddAppend(append->second, value);
+        AddAppend(append->second, id);
       } else {
-        LoopOp op = program_.op(value.producer);
+        LoopOp op = program_.op(producer);
         // Memory with room has no other shape, and loops go along dense tensors.
-        const bool dense = op.kind == LoopOp::kReinterpret ||
-                           op.kind == LoopOp::kRepeat || op.kind == LoopOp::kOpaque;
+        const bool dense = op.kind == LoopOp::kReinterpret || op.kind == LoopOp::kRepeat ||
+                           op.kind == LoopOp::kOpaque;
         for (ValueId& in : op.inputs) {
-          in = dense && !LiesDense(program_.value(in)) ? DenseCopyOf(in, op.origin)
-                                                       : moved_[static_cast<size_t>(in)];
+          if (dense && !LiesDense(program_.value(in))) in = DenseCopyOf(in, op.origin);
         }
-        const bool written = op.kind == LoopOp::kLoop || op.kind == LoopOp::kRepeat;
-        moved_[i] = written || value.strides.empty() ? AddMovedOp(std::move(op), value)
-                                                     : AddStridedCopy(std::move(op), value);
+        const bool follows = op.IsAlias() || op.kind == LoopOp::kOpaque;
+        if (follows && !program_.value(id).strides.empty()) {
+          AddStridedCopy(std::move(op), id);
+        } else {
+          AddOp(std::move(op), id);
+        }
       }
     }
-    for (auto list : {&Program::inputs, &Program::weights, &Program::outputs}) {
-      for (ValueId id : program_.*list) (out_.*list).push_back(moved_[static_cast<size_t>(id)]);
-    }
-    out_.open_dims = program_.open_dims;
-    program_ = std::move(out_);
+    program_.ops = std::move(ops_);
+    Renumber(order_, &program_);
   }
 
   static bool LiesDense(const Value& value) { return !value.room && value.strides.empty(); }
@@ -307,37 +301,41 @@ class RowSharer {
   ValueId DenseCopyOf(ValueId value, NodeId origin) {
     auto [copy, fresh] = copies_.try_emplace(value, kNoValue);
     if (fresh) {
-      const TensorType& type = program_.value(value).type;
-      copy->second = AddOp(CopyOf(value, type, origin), {.type = type});
+      const TensorType type = program_.value(value).type;
+      copy->second = AddOp(CopyOf(value, type, origin), NewValue({.type = type}));
     }
     return copy->second;
   }
 
   // What nothing computes lies where it lies: the caller's memory gets a copy.
-  ValueId AddStridedCopy(LoopOp op, const Value& value) {
+  void AddStridedCopy(LoopOp op, ValueId strided) {
     const NodeId origin = op.origin;
-    const ValueId dense = AddMovedOp(std::move(op), {.type = value.type});
-    return AddMovedOp(CopyOf(dense, value.type, origin), value);
+    const TensorType type = program_.value(strided).type;
+    const ValueId dense = AddOp(std::move(op), NewValue({.type = type}));
+    AddOp(CopyOf(dense, type, origin), strided);
   }
 
-  ValueId AddAppend(const Append& append, const Value& whole) {
-    Value rows{.type = append.rows.body.OutputType(),
-               .tensor = whole.tensor,
-               .room = whole.room,
-               .begin = append.begin};
+  void AddAppend(const Append& append, ValueId whole) {
     // The rows come right before the value whose memory they lie in.
-    rows.lies_in = static_cast<ValueId>(out_.values.size()) + 1;
-    LoopOp all{.kind = LoopOp::kAppend, .label = append.rows.label, .origin = append.rows.origin};
-    all.inputs = {AddOp(append.rows, std::move(rows)), moved_[static_cast<size_t>(append.past)]};
-    return AddMovedOp(std::move(all), whole);
+    const ValueId rows = NewValue({.type = append.rows.body.OutputType(),
+                                   .tensor = program_.value(whole).tensor,
+                                   .room = program_.value(whole).room,
+                                   .lies_in = whole,
+                                   .begin = append.begin});
+    AddOp(append.rows, rows);
+    AddOp({.kind = LoopOp::kAppend,
+           .label = append.rows.label,
+           .origin = append.rows.origin,
+           .inputs = {rows, append.past}},
+          whole);
   }
 
   const Graph& graph_;
   Program& program_;
   std::map<ValueId, Append> appends_;  // by output
-  std::map<ValueId, ValueId> copies_;  // of values of the program, in out_
-  Program out_;
-  std::vector<ValueId> moved_;
+  std::map<ValueId, ValueId> copies_;  // by value
+  std::vector<LoopOp> ops_;
+  std::vector<ValueId> order_;
 };
 
 }  // namespace

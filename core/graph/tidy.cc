@@ -1,11 +1,14 @@
 #include "core/graph/tidy.h"
 
+#include <array>
 #include <vector>
+
+#include "core/graph/renumber.h"
 
 namespace fusion {
 namespace {
 
-// By op whether its result, or that of a repeat, is read or returned.
+// By op whether its result is read or returned. A repeat writes all of its results, read or not.
 std::vector<bool> NeededOps(const Program& program) {
   std::vector<bool> wanted(program.values.size(), false);
   for (ValueId v : program.outputs) wanted[static_cast<size_t>(v)] = true;
@@ -17,58 +20,57 @@ std::vector<bool> NeededOps(const Program& program) {
       if (needed[l]) wanted[static_cast<size_t>(v)] = true;
     }
   }
+  for (size_t l = 0; l < program.ops.size(); ++l) {
+    const LoopOp& op = program.ops[l];
+    if (op.kind == LoopOp::kResult) needed[l] = wanted[static_cast<size_t>(op.inputs[0])];
+  }
   return needed;
 }
 
-class Renumbering {
- public:
-  explicit Renumbering(Program* program)
-      : program_(*program), number_(program->values.size(), kNoValue) {}
-
-  void Run() {
-    const std::vector<bool> needed = NeededOps(program_);
-    std::vector<LoopOp> ops;
-    std::vector<bool> made(program_.values.size(), false);
-    for (const LoopOp& op : program_.ops) made[static_cast<size_t>(op.output)] = true;
-    for (size_t l = 0; l < program_.ops.size(); ++l) {
-      if (!needed[l]) continue;
-      LoopOp op = std::move(program_.ops[l]);
-      for (ValueId& v : op.inputs) v = NumberOf(v);
-      op.output = NumberOf(op.output);
-      values_[static_cast<size_t>(op.output)].producer = static_cast<LoopId>(ops.size());
-      ops.push_back(std::move(op));
-    }
-    // What no op makes stays, read or not.
-    for (size_t v = 0; v < made.size(); ++v) {
-      if (!made[v]) NumberOf(static_cast<ValueId>(v));
-    }
-    for (Value& value : values_) {
-      if (value.lies_in != kNoValue) value.lies_in = NumberOf(value.lies_in);
-    }
-    for (auto ids : {&Program::inputs, &Program::weights, &Program::outputs}) {
-      for (ValueId& v : program_.*ids) v = NumberOf(v);
-    }
-    program_.ops = std::move(ops);
-    program_.values = std::move(values_);
+// The values in the order in which `needed` ops read and write them.
+std::vector<ValueId> OrderOfUse(const Program& program, const std::vector<bool>& needed) {
+  // By value that is appended: what it is appended to. No number comes between it and the whole.
+  std::vector<ValueId> past(program.values.size(), kNoValue);
+  for (const LoopOp& op : program.ops) {
+    if (op.kind == LoopOp::kAppend) past[static_cast<size_t>(op.inputs[0])] = op.inputs[1];
   }
-
- private:
-  ValueId NumberOf(ValueId old) {
-    ValueId& number = number_[static_cast<size_t>(old)];
-    if (number == kNoValue) {
-      number = static_cast<ValueId>(values_.size());
-      values_.push_back(program_.value(old));
+  std::vector<ValueId> order;
+  std::vector<bool> taken(program.values.size(), false);
+  std::array<size_t, 2> listed = {0, 0};  // inputs and weights so far
+  auto take = [&](ValueId v) {
+    if (v == kNoValue || taken[static_cast<size_t>(v)]) return;
+    const Value& value = program.value(v);
+    const bool input = value.kind == TensorKind::kInput;
+    if (input || value.kind == TensorKind::kWeight) {
+      // Those before it in their list come first.
+      const std::vector<ValueId>& list = input ? program.inputs : program.weights;
+      for (size_t& next = listed[input ? 0 : 1]; next <= static_cast<size_t>(value.index); ++next) {
+        taken[static_cast<size_t>(list[next])] = true;
+        order.push_back(list[next]);
+      }
+      return;
     }
-    return number;
+    taken[static_cast<size_t>(v)] = true;
+    order.push_back(v);
+  };
+  std::vector<bool> made(program.values.size(), false);
+  for (size_t l = 0; l < program.ops.size(); ++l) {
+    const LoopOp& op = program.ops[l];
+    made[static_cast<size_t>(op.output)] = true;
+    if (!needed[l]) continue;
+    for (ValueId v : op.inputs) take(v);
+    take(past[static_cast<size_t>(op.output)]);
+    take(op.output);
   }
-
-  Program& program_;
-  std::vector<ValueId> number_;  // by old number
-  std::vector<Value> values_;
-};
+  // What no op makes stays, read or not.
+  for (size_t v = 0; v < made.size(); ++v) {
+    if (!made[v]) take(static_cast<ValueId>(v));
+  }
+  return order;
+}
 
 }  // namespace
 
-void Tidy(Program* program) { Renumbering(program).Run(); }
+void Tidy(Program* program) { Renumber(OrderOfUse(*program, NeededOps(*program)), program); }
 
 }  // namespace fusion

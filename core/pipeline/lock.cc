@@ -37,6 +37,7 @@ Plan Bare(const Plan& plan) {
   bare.op_by_op = {};
   bare.device = {};
   bare.fallbacks.clear();
+  bare.skipped_passes.clear();
   bare.frontier.clear();
   bare.search = {};
   bare.samples.clear();

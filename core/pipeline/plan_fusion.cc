@@ -83,6 +83,15 @@ void WarnUnfused(const Plan& plan, PlanReply* reply) {
   for (const auto& [name, reason] : UnusedOf(plan)) reply->warnings.push_back(reason);
 }
 
+void WarnSkipped(const Plan& plan, PlanReply* reply) {
+  for (const SkippedPass& skipped : plan.skipped_passes) {
+    reply->warnings.push_back(StrCat("the planner went without its pass ", skipped.pass,
+                                     ", which is a fault of ours; the plan is right and may be "
+                                     "slower: ",
+                                     skipped.reason));
+  }
+}
+
 void WarnUnverified(const Plan& plan, PlanReply* reply) {
   std::map<std::string, int> kernels_by_reason;
   for (size_t k = 0; k < reply->kernels.size(); ++k) {
@@ -145,6 +154,7 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
     return named;
   }
   WarnUnfused(reply.stored->plan, &reply);
+  WarnSkipped(reply.stored->plan, &reply);
   WarnUnverified(reply.stored->plan, &reply);
   WarnSearch(reply.stored->plan.search, &reply);
   reply.binding = resolved->binding;

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -103,6 +104,8 @@ class FusionPipeline {
   int64_t recalled_bytes() const { return resolver_.recalled_bytes(); }
   int64_t remembered_bytes() const { return planning_.remembered_bytes(); }
   SearchStats searches() const { return builds_.searches(); }
+  /// As Planning::skipped_passes.
+  std::map<std::string, int64_t> skipped_passes() const { return planning_.skipped_passes(); }
 
  private:
   absl::Status Answer(const WorkPtr& asked, const PlanRequest& request, StageContext& stages,

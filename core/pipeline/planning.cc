@@ -49,7 +49,11 @@ Planning::Planning(const PlanningOptions& options, const Toolchain& toolchain, L
       threads_(options.threads, options.queue_limit, options.spare_threads),
       flights_(threads_, {.linger = options.linger}, clock),
       overruns_(/*limit=*/4096, clock),
-      remembered_(options.remembered_bytes) {}
+      remembered_(options.remembered_bytes) {
+  // A counter that is there before it counts: its first step is seen.
+  MutexLock lock(&mutex_);
+  for (const ProgramPass& pass : options.passes) skipped_passes_[pass.name] = 0;
+}
 
 Planning::~Planning() { Stop(); }
 
@@ -133,7 +137,7 @@ Digest Planning::DigestOf(const PlanId& id) {
 }
 
 // What stages make of a canonical graph. Pure but for the clock.
-PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) const {
+PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) {
   PlannedModel model;
   NamedKernels kernels;
   const CodegenIdentity codegen = IdentifyCodegen(work.device, toolchain_, work.options);
@@ -142,7 +146,7 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
     absl::StatusOr<PlannedModel> made = RunStage(stages, "plan", [&] {
       return work.family == nullptr
                  ? MakePlan(work.graph, work.device, work.options, &stages.cancel, alone,
-                            work.registered, work.search.get())
+                            work.registered, work.search.get(), options_.passes)
                  : PlanFamily(*work.family, work.graph, work.device, work.options, &stages.cancel,
                               alone);
     });
@@ -166,6 +170,7 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
     if (!kernels.no_variant.empty()) alone.emplace(kNoVariant, kernels.no_variant);
     if (alone.size() == before) break;
   }
+  CountSkipped(model.plan.skipped_passes);
   for (const std::string& note : model.notes) {
     logger_.Info("registered_kernel_not_used", {{"reason", note}});
   }
@@ -193,6 +198,15 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) co
   planned->times = std::move(stages.times);
   planned->dumps = std::move(stages.dumps);
   return PlannedOr(std::move(planned));
+}
+
+// A fault of ours, which somebody should hear of.
+void Planning::CountSkipped(const std::vector<SkippedPass>& skipped) {
+  for (const SkippedPass& one : skipped) {
+    logger_.Warning("pass_skipped", {{"pass", one.pass}, {"reason", one.reason}});
+    MutexLock lock(&mutex_);
+    ++skipped_passes_[one.pass];
+  }
 }
 
 void Planning::Remember(const PlanId& id, std::shared_ptr<const Planned> planned) {

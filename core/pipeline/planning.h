@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <utility>
 #include <vector>
@@ -18,6 +20,7 @@
 #include "core/pipeline/isolate.h"
 #include "core/pipeline/kernels.h"
 #include "core/pipeline/resolve.h"
+#include "core/plan/program_passes.h"
 
 namespace fusion {
 
@@ -33,6 +36,8 @@ struct PlanningOptions {
   Nanoseconds failure_ttl = std::chrono::minutes(10);
   /// How long a planning that nobody waits for any more goes on.
   Nanoseconds linger = Interest::kForEver;
+  /// What rewrites programs; tests have others.
+  std::vector<ProgramPass> passes = ProgramPasses();
 };
 
 /// A plan and how to make its kernels.
@@ -94,6 +99,12 @@ class Planning {
     return remembered_.cost();
   }
 
+  /// By pass how many plans were made without it because it broke them.
+  std::map<std::string, int64_t> skipped_passes() const {
+    MutexLock lock(&mutex_);
+    return skipped_passes_;
+  }
+
   int64_t shared_total() const { return flights_.shared_total(); }
   int64_t waiters() const { return flights_.waiters(); }
 
@@ -104,7 +115,8 @@ class Planning {
 
   PlannedOr MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
                        Nanoseconds asked, StageObserver* observer, Interest& interest);
-  PlannedOr Make(const Work& work, Alone alone, StageContext& stages) const;
+  PlannedOr Make(const Work& work, Alone alone, StageContext& stages);
+  void CountSkipped(const std::vector<SkippedPass>& skipped);
   void Remember(const PlanId& id, std::shared_ptr<const Planned> planned);
   std::shared_ptr<const Planned> Remembered(const PlanId& id);
 
@@ -118,6 +130,7 @@ class Planning {
   FailureCache overruns_;  // by DigestOf
   mutable Mutex mutex_;
   LruMap<PlanId, std::shared_ptr<const Planned>> remembered_ ABSL_GUARDED_BY(mutex_);
+  std::map<std::string, int64_t> skipped_passes_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fusion

@@ -216,6 +216,7 @@ class Assembler {
     places_ += tensors->places + inner_places;
     TellDecisions(body, first_group);
     TellRegistered(model);
+    TellSkipped(model);
     return absl::OkStatus();
   }
 
@@ -245,6 +246,15 @@ class Assembler {
       };
       if (fallback.registered.empty() || std::any_of(known.begin(), known.end(), same)) continue;
       known.push_back(fallback);
+    }
+  }
+
+  // Passes that a body goes without.
+  void TellSkipped(const PlannedModel& body) {
+    std::vector<SkippedPass>& known = out_.plan.skipped_passes;
+    for (const SkippedPass& skipped : body.plan.skipped_passes) {
+      auto same = [&](const SkippedPass& other) { return other.pass == skipped.pass; };
+      if (std::none_of(known.begin(), known.end(), same)) known.push_back(skipped);
     }
   }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/graph/halves.h"
+#include "core/op/indexed_reduction.h"
 #include "core/tensor/dtype.h"
 
 namespace fusion {
@@ -46,10 +47,19 @@ CostBound::CostBound(const Program& program, const DeviceSpec& device)
     double us = 0;
     if (op.kind == LoopOp::kLoop) {
       TypeRates rates = device.Rates(program.value(op.output).type.dtype);
+      Expr value = op.body.value;
+      // What goes to places that are read is computed once for all of them.
+      if (const std::optional<IndexedReduction> indexed = IndexedReductionOf(op.body)) {
+        value = indexed->value;
+        for (const IndexExpr::Term& t : indexed->at.terms()) {
+          const int64_t extent = op.body.axes[static_cast<size_t>(t.axis)].extent.value();
+          points /= static_cast<double>(std::max<int64_t>(extent, 1));
+        }
+      }
       double seconds =
           IsContraction(op)
               ? 2 * points / (rates.flops_per_s * device.product_efficiency)
-              : kSharedPart * points * CostWithoutRoundings(op.body.value) / rates.scalar_ops_per_s;
+              : kSharedPart * points * CostWithoutRoundings(value) / rates.scalar_ops_per_s;
       us = seconds / device.threads * 1e6;
     }
     compute_us_.push_back(us);

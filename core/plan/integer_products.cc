@@ -45,6 +45,7 @@ struct Move {
 struct Integers {
   std::vector<Move> moves;  // of all that follows, the last one first
   ValueId stored = kNoValue;
+  IndexMap at;   // where an element is stored, over the dims of the operand
   Number zero;   // i32; not there: 0
   Number scale;  // f32; not there: 1
 };
@@ -54,13 +55,49 @@ struct IntegerProduct {
   size_t rows = 0;  // read
   size_t columns = 1;
   int packed = -1;  // axis along which rows lie in packs; -1: it is the last summed one anyway
+  LoopBody body;    // of the product, but that it reads what is stored
   std::map<size_t, Integers> operands;  // by read; numbers over what is written
 };
 
-// Follows a value back through the expressions that it is made with, element by element.
+IndexMap Identity(size_t rank) {
+  IndexMap out;
+  for (size_t d = 0; d < rank; ++d) out.push_back(IndexExpr::Axis(static_cast<int>(d)));
+  return out;
+}
+
+// `index`, over the dims of something of which element at[d] is looked at along dim d.
+IndexMap Composed(const IndexMap& index, const IndexMap& at) {
+  IndexMap out;
+  for (const IndexExpr& e : index) {
+    out.push_back(e.Substitute([&](int d) { return at[static_cast<size_t>(d)]; }));
+  }
+  return out;
+}
+
+// Whether `at` finds each element of a tensor of these dims at a place of its own, neighbours along
+// a dim next to each other: a part of something with dims in any order.
+bool IsPart(const IndexMap& at, const Dims& dims) {
+  std::vector<int> named(dims.size(), 0);
+  for (const IndexExpr& e : at) {
+    if (e.indirect() >= 0 || e.terms().size() > 1) return false;
+    if (e.terms().empty()) continue;
+    if (e.terms()[0].coefficient != 1) return false;
+    ++named[static_cast<size_t>(e.terms()[0].axis)];
+  }
+  for (size_t d = 0; d < dims.size(); ++d) {
+    if (named[d] > 1 || (named[d] == 0 && dims[d] != 1)) return false;
+  }
+  return true;
+}
+
+// Follows a value back through the expressions that it is made with, element by element, whatever
+// view of its operand an expression reads.
 class Trail {
  public:
-  Trail(const Program& program, ValueId value) : program_(program), value_(value) { Follow(); }
+  Trail(const Program& program, ValueId value) : program_(program), value_(value) {
+    at_ = Identity(RankOf(value));
+    Follow();
+  }
 
   // The stored integers that this is made from; nullopt: it is made otherwise.
   std::optional<Integers> ToIntegers() {
@@ -68,6 +105,7 @@ class Trail {
     while (op_ != nullptr && MovesElements(*op_)) {
       out.moves.push_back({.to = value_, .label = op_->label, .body = op_->body});
       value_ = op_->inputs[0];
+      at_ = Identity(RankOf(value_));
       Follow();
     }
     if (op_ != nullptr && expr_.op() == ScalarOp::kMul && expr_.type() == DType::kF32) {
@@ -89,7 +127,12 @@ class Trail {
     const DType type = program_.value(value_).type.dtype;
     if (type != DType::kI8 && type != DType::kU8) return std::nullopt;
     out.stored = value_;
+    out.at = at_;
     return out;
+  }
+
+  size_t RankOf(ValueId value) const {
+    return static_cast<size_t>(program_.value(value).type.shape.rank());
   }
 
   // To what makes an element that is read in place.
@@ -117,15 +160,22 @@ class Trail {
     return found;
   }
 
-  bool IsInPlace(const Expr& e) const {
-    return e.op() == ScalarOp::kInput && ReadsInPlace(program_, *op_, e.index());
+  // Whether an element of an input is read that the place alone decides.
+  bool IsRead(const Expr& e) const {
+    if (e.op() != ScalarOp::kInput) return false;
+    const Read& read = op_->body.reads[static_cast<size_t>(e.index())];
+    return read.guards.empty() &&
+           std::none_of(read.index.begin(), read.index.end(),
+                        [](const IndexExpr& i) { return i.indirect() >= 0; });
   }
 
-  // To argument `i`, if it is read in place.
+  // To argument `i`, if it is an element of an input.
   bool Enter(int i) {
     const Expr arg = expr_.arg(i);
-    if (!IsInPlace(arg)) return false;
-    value_ = op_->inputs[static_cast<size_t>(arg.index())];
+    if (!IsRead(arg)) return false;
+    const auto read = static_cast<size_t>(arg.index());
+    at_ = Composed(op_->body.reads[read].index, at_);
+    value_ = op_->inputs[read];
     Follow();
     return true;
   }
@@ -141,7 +191,7 @@ class Trail {
     for (int main : {0, 1}) {
       if (main == 1 && !either) break;
       std::optional<Number> other = NumberOf(expr_.arg(1 - main));
-      if (!other || !IsInPlace(expr_.arg(main))) continue;
+      if (!other || !IsRead(expr_.arg(main))) continue;
       if (either && !LeadsToIntegers(expr_.arg(main))) continue;
       *number = *std::move(other);
       return Enter(main);
@@ -159,11 +209,12 @@ class Trail {
     if (e.op() != ScalarOp::kInput) return std::nullopt;
     const auto read = static_cast<size_t>(e.index());
     if (!op_->body.reads[read].guards.empty()) return std::nullopt;
-    return Number{.value = op_->inputs[read], .at = op_->body.reads[read].index};
+    return Number{.value = op_->inputs[read], .at = Composed(op_->body.reads[read].index, at_)};
   }
 
   const Program& program_;
   ValueId value_;
+  IndexMap at_;                 // of value_, over the dims of the operand or of its last move
   const LoopOp* op_ = nullptr;  // makes value_; null: none does
   Expr expr_;                   // of which value_ is the result
 };
@@ -176,14 +227,14 @@ class Pass {
         program_(*program),
         known_(KnownBeforeRuns(*program)) {}
 
-  void Run() {
+  bool Run() {
     std::map<size_t, IntegerProduct> found;  // by op
     for (size_t l = 0; l < program_.ops.size(); ++l) {
       std::optional<IntegerProduct> product = AsIntegers(program_.ops[l]);
       if (!product || (leave_ && leave_(program_.ops[l]))) continue;
       found.emplace(l, *std::move(product));
     }
-    if (found.empty()) return;
+    if (found.empty()) return false;
     std::vector<LoopOp> before = std::move(program_.ops);
     for (size_t l = 0; l < before.size(); ++l) {
       auto product = found.find(l);
@@ -195,6 +246,7 @@ class Pass {
     }
     program_.ops = std::move(ops_);
     Tidy(&program_);
+    return true;
   }
 
  private:
@@ -220,9 +272,7 @@ class Pass {
     if (columns == 0 || (!weighted && std::min(rows, columns) < kLeastRowsOfARun)) {
       return std::nullopt;
     }
-    out.packed = PackedAxis(body, out.rows);
-    const bool slides = SlidesWindows(body, body.reads[out.rows].index);
-    if ((real || slides) && out.packed < 0) return std::nullopt;
+    out.body = body;
     for (int a : body.ReducedAxes()) {
       if (!Names(body.reads[0].index, a) || !Names(body.reads[1].index, a)) return std::nullopt;
     }
@@ -232,6 +282,13 @@ class Pass {
       if (r == out.columns && SlidesWindows(body, read.index)) return std::nullopt;
       std::optional<Integers> operand = Trail(program_, op.inputs[r]).ToIntegers();
       if (!operand || !CanMove(*operand)) return std::nullopt;
+      if (operand->at != Identity(operand->at.size())) {
+        const Dims dims = program_.value(op.inputs[r]).type.shape.ToDims();
+        if (!operand->moves.empty() || !IsPart(operand->at, dims)) return std::nullopt;
+      }
+      if (operand->moves.empty()) {
+        out.body.reads[r].index = Composed(operand->at, read.index);
+      }
       if (real && !IsInRange(*operand)) return std::nullopt;
       for (Number* number : {&operand->zero, &operand->scale}) {
         if (number->value == kNoValue) continue;
@@ -241,6 +298,12 @@ class Pass {
       }
       out.operands[r] = *std::move(operand);
     }
+    out.packed = PackedAxis(out.body, out.rows);
+    const bool image =
+        out.packed >= 0 && SummedAxis(out.body, out.body.reads[out.rows].index.back()) < 0;
+    if (image && out.body.reads[out.rows].index != body.reads[out.rows].index) out.packed = -1;
+    const bool slides = SlidesWindows(out.body, out.body.reads[out.rows].index);
+    if ((real || slides) && out.packed < 0) return std::nullopt;
     if (real && !HoldsSums(body, out)) return std::nullopt;
     return out;
   }
@@ -403,10 +466,9 @@ class Pass {
     return Expr::Cast(Expr::Input(1, DType::kI32) + Expr::ConstInt(DType::kI32, by), type);
   }
 
-  // The sums of an operand along what `product` sums up, in i32, and where an element of what is
-  // written finds its own.
-  Number SumsOf(size_t read, ValueId stored, const LoopOp& product) {
-    const LoopBody& body = product.body;
+  // The sums of an operand along what `body`, that of `product`, sums up, in i32, and where an
+  // element of what is written finds its own.
+  Number SumsOf(size_t read, ValueId stored, const LoopBody& body, const LoopOp& product) {
     LoopOp op = OpBeside(product, "ReduceSum");
     std::map<int, int> axes;  // of the product, in the sums
     auto moved = [&](const IndexMap& index) {
@@ -451,7 +513,7 @@ class Pass {
   };
 
   void Multiply(const IntegerProduct& integers, const LoopOp& product) {
-    const LoopBody& body = product.body;
+    const LoopBody& body = integers.body;
     const Shape shape = program_.value(product.output).type.shape;
     Integers a = integers.operands.at(integers.rows);
     Integers b = integers.operands.at(integers.columns);
@@ -491,11 +553,11 @@ class Pass {
     const std::optional<Expr> za = zero_of(a, integers.rows);
     const std::optional<Expr> zb = zero_of(b, integers.columns);
     if (za) {
-      const Number sums = SumsOf(integers.columns, b.stored, product);
+      const Number sums = SumsOf(integers.columns, b.stored, body, product);
       result = result - *za * behind.Use(sums, DType::kI32);
     }
     if (zb) {
-      const Number sums = SumsOf(integers.rows, a.stored, product);
+      const Number sums = SumsOf(integers.rows, a.stored, body, product);
       result = result - *zb * behind.Use(sums, DType::kI32);
     }
     if (za && zb) result = result + Expr::ConstInt(DType::kI32, TermsOf(body)) * (*za * *zb);
@@ -558,10 +620,10 @@ class Pass {
 
 }  // namespace
 
-void MultiplyIntegers(const DeviceSpec& device, bool f32, Program* program,
+bool MultiplyIntegers(const DeviceSpec& device, bool f32, Program* program,
                       const LeaveProduct& leave) {
-  if (device.explicit_memory || program->open_dims) return;
-  Pass(device, f32, leave, program).Run();
+  if (device.explicit_memory || program->open_dims) return false;
+  return Pass(device, f32, leave, program).Run();
 }
 
 }  // namespace fusion

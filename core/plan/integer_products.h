@@ -29,8 +29,9 @@ namespace fusion {
 /// summed dim, or is an image whose channels may (core/plan/layouts.h), eight of them or more: sums
 /// then end along the channels. Zeros around an image become its zero point, so that sums of
 /// columns are the same everywhere. Convolutions in groups and without a second spatial dim stay as
-/// they are, and so does a program that leaves dims open.
-void MultiplyIntegers(const DeviceSpec& device, bool f32, Program* program,
+/// they are, and so does a program that leaves dims open. True if the program is another one than
+/// before.
+bool MultiplyIntegers(const DeviceSpec& device, bool f32, Program* program,
                       const LeaveProduct& leave = nullptr);
 
 }  // namespace fusion

@@ -19,17 +19,20 @@ class Layouts {
         free_(program->values.size(), false),
         wanted_(program->values.size(), false) {}
 
-  void Run(const LeaveProduct& leave) {
+  bool Run(const LeaveProduct& leave) {
     FindFree();
     FindWanted();
     if (leave != nullptr && Leave(leave)) FindWanted();
+    bool any = false;
     for (size_t v = 0; v < wanted_.size(); ++v) {
       if (!wanted_[v] || !free_[v]) continue;
+      any = true;
       Value& value = program_.values[v];
       value.order = {0};
       for (int d = 2; d < value.type.shape.rank(); ++d) value.order.push_back(d);
       value.order.push_back(static_cast<int>(kChannelDim));
     }
+    return any;
   }
 
  private:
@@ -132,9 +135,9 @@ class Layouts {
 
 }  // namespace
 
-void StoreColumnsInnermost(const DeviceSpec& device, Program* program, const LeaveProduct& leave) {
-  if (device.explicit_memory || program->open_dims) return;
-  Layouts(device, program).Run(leave);
+bool StoreColumnsInnermost(const DeviceSpec& device, Program* program, const LeaveProduct& leave) {
+  if (device.explicit_memory || program->open_dims) return false;
+  return Layouts(device, program).Run(leave);
 }
 
 }  // namespace fusion

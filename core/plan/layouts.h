@@ -15,8 +15,9 @@ inline constexpr size_t kChannelDim = 1;
 /// Their rows then lie next to each other along the sum and are written along vectors; other orders
 /// stay at the edges, where inputs are read and outputs written. Only values that nothing but loops
 /// reads, with dims that are known; not where memory is explicit. `leave` is asked for the ops
-/// whose values would lie otherwise than their dims stand: true, and they stay.
-void StoreColumnsInnermost(const DeviceSpec& device, Program* program,
+/// whose values would lie otherwise than their dims stand: true, and they stay. True if the program
+/// is another one than before.
+bool StoreColumnsInnermost(const DeviceSpec& device, Program* program,
                            const LeaveProduct& leave = nullptr);
 
 }  // namespace fusion

@@ -64,7 +64,7 @@ class Rounder {
         program_(*program),
         known_(KnownBeforeRuns(*program)) {}
 
-  void Run() {
+  bool Run() {
     std::vector<LoopOp> ops;
     ops.reserve(program_.ops.size());
     for (LoopOp& op : program_.ops) {
@@ -74,7 +74,9 @@ class Rounder {
       ops.push_back(std::move(op));
     }
     program_.ops = std::move(ops);
-    if (!rounded_.empty()) Tidy(&program_);
+    if (rounded_.empty()) return false;
+    Tidy(&program_);
+    return true;
   }
 
  private:
@@ -154,14 +156,14 @@ class Narrower {
   Narrower(const LeaveProduct& leave, Program* program)
       : leave_(leave), program_(*program), known_(KnownBeforeRuns(*program)) {}
 
-  void Run() {
+  bool Run() {
     std::map<size_t, Narrowing> found;  // by op
     for (size_t l = 0; l < program_.ops.size(); ++l) {
       std::optional<Narrowing> narrowing = NarrowingOf(program_.ops[l]);
       if (!narrowing || (leave_ && leave_(program_.ops[l]))) continue;
       found.emplace(l, *std::move(narrowing));
     }
-    if (found.empty()) return;
+    if (found.empty()) return false;
     std::vector<LoopOp> ops;
     for (size_t l = 0; l < program_.ops.size(); ++l) {
       auto narrowing = found.find(l);
@@ -174,6 +176,7 @@ class Narrower {
     }
     program_.ops = std::move(ops);
     Tidy(&program_);
+    return true;
   }
 
  private:
@@ -275,15 +278,15 @@ class Narrower {
 
 }  // namespace
 
-void RoundProducts(const DeviceSpec& device, Program* program, const LeaveProduct& leave) {
+bool RoundProducts(const DeviceSpec& device, Program* program, const LeaveProduct& leave) {
   // Other devices' products take operands that lie as their own units want them.
-  if (device.explicit_memory || program->open_dims) return;
-  Rounder(device, leave, program).Run();
+  if (device.explicit_memory || program->open_dims) return false;
+  return Rounder(device, leave, program).Run();
 }
 
-void ReadNarrowWeights(const DeviceSpec& device, Program* program, const LeaveProduct& leave) {
-  if (device.explicit_memory || program->open_dims) return;
-  Narrower(leave, program).Run();
+bool ReadNarrowWeights(const DeviceSpec& device, Program* program, const LeaveProduct& leave) {
+  if (device.explicit_memory || program->open_dims) return false;
+  return Narrower(leave, program).Run();
 }
 
 }  // namespace fusion

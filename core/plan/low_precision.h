@@ -8,7 +8,8 @@
 namespace fusion {
 
 // Passes over programs that plans are made from, before anything else is decided: products of
-// matrices that a device computes, or reads the weights of, faster with narrow elements.
+// matrices that a device computes, or reads the weights of, faster with narrow elements. True if
+// the program is another one than before.
 
 /// From so many rows on a product is as fast as it multiplies, and both operands are rounded; with
 /// fewer it is as fast as its weights are read, and these alone are narrow. A choice, not a
@@ -40,7 +41,7 @@ using LeaveProduct = std::function<bool(const LoopOp& product)>;
 /// of its own is what a model's 16-bit floats get as well, cast to f32 as they are for sums of
 /// products: f16 operands lose three places. Products of fewer than kLeastNarrowWeights weights
 /// stay as they are, and so do windows (convolutions) and a program that leaves dims open.
-void RoundProducts(const DeviceSpec& device, Program* program, const LeaveProduct& leave = nullptr);
+bool RoundProducts(const DeviceSpec& device, Program* program, const LeaveProduct& leave = nullptr);
 
 /// Lets products of few rows (fewer than kLeastRowsInHalf) read weights as they are stored, at
 /// least kLeastNarrowWeights of them, where a model makes f32 of them first: casts of bf16 or i8,
@@ -50,7 +51,7 @@ void RoundProducts(const DeviceSpec& device, Program* program, const LeaveProduc
 /// is larger by 1 / s (less by s, above 1): where that leaves the range of f32, with |x * q| sums
 /// beyond 3.4e38 or, behind scales above 1, below 1.2e-38, results are infinite or lose places that
 /// the order of the model kept.
-void ReadNarrowWeights(const DeviceSpec& device, Program* program,
+bool ReadNarrowWeights(const DeviceSpec& device, Program* program,
                        const LeaveProduct& leave = nullptr);
 
 }  // namespace fusion

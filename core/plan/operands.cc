@@ -34,6 +34,10 @@ std::optional<IndexMap> OverOutput(const LoopBody& body, size_t read, const Inde
     if (e.indirect() >= 0) return std::nullopt;
     for (const IndexExpr::Term& t : e.terms()) {
       const IndexExpr& of_dim = body.reads[read].index[static_cast<size_t>(t.axis)];
+      if (of_dim.IsConstant()) {
+        moved = moved + IndexExpr(t.coefficient * of_dim.constant());
+        continue;
+      }
       if (!of_dim.IsPlainAxis()) return std::nullopt;
       const IndexExpr axis = IndexExpr::Axis(of_dim.terms()[0].axis);
       const auto dim = std::find(body.write.begin(), body.write.end(), axis);

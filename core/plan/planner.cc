@@ -11,12 +11,10 @@
 #include "core/plan/follow_registered.h"
 #include "core/plan/follow_rules.h"
 #include "core/plan/frontier.h"
-#include "core/plan/integer_products.h"
-#include "core/plan/layouts.h"
 #include "core/plan/ledger.h"
 #include "core/plan/loop_sets.h"
-#include "core/plan/low_precision.h"
 #include "core/plan/pin.h"
+#include "core/plan/program_passes.h"
 #include "core/plan/seen_graph.h"
 #include "core/schedule/tiles_text.h"
 
@@ -122,6 +120,10 @@ struct Asked {
   const CancelToken* cancel;
   const std::map<NodeId, std::string>& alone;
   const RegisteredOptions& registered;
+  const std::vector<ProgramPass>& passes;
+  /// The program as it is before passes.
+  std::function<absl::StatusOr<Program>()> stated;
+  std::set<std::string> without = {};  // passes, by name
   bool member = false;                 // kernels and tensors alone, by a lock
   const TileSearch* search = nullptr;  // of a graph
 };
@@ -144,7 +146,6 @@ absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(
   options.lock = std::move(lock);
   options.frontier = false;
   auto model = std::make_shared<PlannedModel>();
-  model->program = *op.loop->body;
   Asked of_body = {.graph = asked.graph,
                    .seen = nullptr,
                    .device = asked.device,
@@ -152,6 +153,9 @@ absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(
                    .cancel = asked.cancel,
                    .alone = asked.alone,
                    .registered = asked.registered,
+                   .passes = asked.passes,
+                   .stated = [&op]() -> absl::StatusOr<Program> { return *op.loop->body; },
+                   .without = asked.without,
                    .member = asked.member};
   std::optional<Graph> body;
   std::optional<SeenGraph> seen;
@@ -164,10 +168,12 @@ absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(
   return std::shared_ptr<const PlannedModel>(std::move(model));
 }
 
-// Narrows operands of products as numerics allow and chooses how intermediate values lie, but not
-// of the nodes in `left`. Returns those of them that it would have been done for.
-std::set<NodeId> NarrowAndLayOut(const Asked& asked, const std::set<NodeId>& left,
-                                 Program* program) {
+// Makes `model` anew, with the program that passes make of what is stated, which leave the nodes in
+// `left` as they are. Returns those of them that a pass would have changed.
+absl::StatusOr<std::set<NodeId>> Rewrite(const Asked& asked, const std::set<NodeId>& left,
+                                         PlannedModel* model) {
+  *model = PlannedModel();
+  ASSIGN_OR_RETURN(model->program, asked.stated());
   std::set<NodeId> spared;
   const LeaveProduct leave = [&](const LoopOp& op) {
     if (left.empty()) return false;
@@ -176,11 +182,9 @@ std::set<NodeId> NarrowAndLayOut(const Asked& asked, const std::set<NodeId>& lef
     spared.insert(node);
     return true;
   };
-  const Numerics numerics = asked.options.numerics;
-  MultiplyIntegers(asked.device, numerics != Numerics::kBitwise, program, leave);
-  if (numerics != Numerics::kBitwise) ReadNarrowWeights(asked.device, program, leave);
-  if (numerics == Numerics::kFast) RoundProducts(asked.device, program, leave);
-  StoreColumnsInnermost(asked.device, program, leave);
+  ASSIGN_OR_RETURN(model->plan.skipped_passes,
+                   RunPasses(asked.passes, asked.device, asked.options.numerics, asked.without,
+                             leave, asked.stated, &model->program));
   return spared;
 }
 
@@ -213,8 +217,31 @@ int GroupOf(const PlannedModel& model, const std::vector<LoopId>& ops) {
   return group == model.groups.end() ? -1 : static_cast<int>(group - model.groups.begin());
 }
 
+// What each pass of a loop with this body works on, its weights as they are before they are packed.
+int64_t BytesOfPass(const Program& program) {
+  const std::vector<bool> known = KnownBeforeRuns(program);
+  std::vector<bool> counted(program.values.size(), false);
+  int64_t bytes = 0;
+  auto count = [&](ValueId v) {
+    if (counted[static_cast<size_t>(v)]) return;
+    counted[static_cast<size_t>(v)] = true;
+    const Value& value = program.value(v);
+    bytes =
+        SaturatedSum(bytes, SaturatedProduct(StorageElements(value), DTypeBytes(value.type.dtype)));
+  };
+  for (const LoopOp& op : program.ops) {
+    if (known[static_cast<size_t>(op.output)]) continue;
+    for (ValueId v : op.inputs) count(v);
+    count(op.output);
+  }
+  return bytes;
+}
+
 absl::Status PlanNarrowed(const Asked& asked, ProgramOf of, PlannedModel* model) {
-  const auto& [graph, seen, device, options, cancel, alone, registered, member, search] = asked;
+  const auto& [graph, seen, given, options, cancel, alone, registered, passes, stated, without,
+               member, search] = asked;
+  const DeviceSpec device =
+      of == ProgramOf::kBody ? given.InLoop(BytesOfPass(model->program)) : given;
   GroupEvaluator evaluator(model->program, device, options, cancel,
                            [&asked](const LoopOp& op, std::shared_ptr<const PlanLock> lock) {
                              return PlanOfBody(asked, op, std::move(lock));
@@ -276,15 +303,14 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
         left, NodesOfRegistered(*asked.seen, asked.device, asked.registered.kernels, asked.alone));
   }
   if (left.empty()) {
-    NarrowAndLayOut(asked, left, &model->program);
+    RETURN_IF_ERROR(Rewrite(asked, left, model).status());
     return PlanNarrowed(asked, of, model);
   }
-  const Program stated = model->program;
   Asked pass = asked;
   pass.search = nullptr;  // it knows the ops of the last pass
   std::optional<PlannedModel> first;
   while (true) {
-    const std::set<NodeId> spared = NarrowAndLayOut(pass, left, &model->program);
+    ASSIGN_OR_RETURN(const std::set<NodeId> spared, Rewrite(pass, left, model));
     RETURN_IF_ERROR(PlanNarrowed(pass, of, model));
     std::set<NodeId> ran;
     if (!spared.empty()) ran = RegisteredNodes(*asked.seen, *model);
@@ -292,11 +318,9 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
     if (ran.size() == spared.size()) break;
     left = std::move(ran);  // fewer each time
     if (!first) first = std::move(*model);
-    *model = PlannedModel{.program = stated};
   }
   if (asked.search != nullptr) {
-    *model = PlannedModel{.program = stated};
-    NarrowAndLayOut(asked, left, &model->program);
+    RETURN_IF_ERROR(Rewrite(asked, left, model).status());
     RETURN_IF_ERROR(PlanNarrowed(asked, of, model));
   }
   if (!first) return absl::OkStatus();
@@ -309,6 +333,44 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
   return absl::OkStatus();
 }
 
+absl::StatusOr<PlannedModel> PlanGraph(const Asked& asked) {
+  PlannedModel model;
+  RETURN_IF_ERROR(PlanProgram(asked, ProgramOf::kGraph, &model));
+  if (asked.member) return model;  // its family verifies it
+  absl::Status status = Verify(model.plan);
+  if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
+  return model;
+}
+
+std::function<absl::StatusOr<Program>()> StatedBy(const Graph& graph, const PlanOptions& options) {
+  return [&graph, &options] { return BuildProgram(graph, ProgramOptionsFor(options)); };
+}
+
+// A plan without the pass that made it `broken`, if there is one: of those that may have, each is
+// left out in turn, the last one first, and then all.
+absl::StatusOr<PlannedModel> PlanWithoutBroken(Asked asked, const absl::Status& broken) {
+  std::vector<std::set<std::string>> tries;
+  std::set<std::string> all;
+  for (const ProgramPass& pass : asked.passes) {
+    if (!pass.allowed(asked.options.numerics)) continue;
+    all.insert(pass.name);
+    tries.insert(tries.begin(), {pass.name});
+  }
+  if (all.size() > 1) tries.push_back(all);
+  for (const std::set<std::string>& without : tries) {
+    asked.without = without;
+    absl::StatusOr<PlannedModel> model = PlanGraph(asked);
+    if (WasGivenUp(model.status())) return model;
+    if (!model.ok()) continue;
+    // What was told of other passes stays; of these nothing was, for they did not run.
+    for (const std::string& pass : without) {
+      model->plan.skipped_passes.push_back({pass, std::string(Message(broken))});
+    }
+    return model;
+  }
+  return broken;
+}
+
 }  // namespace
 
 // Plans of a family have the same loops, however many passes these make.
@@ -319,33 +381,37 @@ ProgramOptions ProgramOptionsFor(const PlanOptions& options) {
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options, const CancelToken* cancel,
                                       const std::map<NodeId, std::string>& alone,
-                                      const RegisteredOptions& registered,
-                                      const TileSearch* search) {
-  PlannedModel model;
-  ASSIGN_OR_RETURN(model.program, BuildProgram(graph, ProgramOptionsFor(options)));
+                                      const RegisteredOptions& registered, const TileSearch* search,
+                                      const std::vector<ProgramPass>& passes) {
   const SeenGraph seen{.graph = graph, .request = graph};
-  RETURN_IF_ERROR(PlanProgram({.graph = graph,
-                               .seen = &seen,
-                               .device = device,
-                               .options = options,
-                               .cancel = cancel,
-                               .alone = alone,
-                               .registered = registered,
-                               .search = search},
-                              ProgramOf::kGraph, &model));
-  absl::Status status = Verify(model.plan);
-  if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
-  return model;
+  const Asked asked{.graph = graph,
+                    .seen = &seen,
+                    .device = device,
+                    .options = options,
+                    .cancel = cancel,
+                    .alone = alone,
+                    .registered = registered,
+                    .passes = passes,
+                    .stated = StatedBy(graph, options),
+                    .search = search};
+  absl::StatusOr<PlannedModel> model = PlanGraph(asked);
+  if (!absl::IsInternal(model.status())) return model;
+  return PlanWithoutBroken(asked, model.status());
 }
 
 absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& device,
                                         const PlanOptions& options, const CancelToken* cancel) {
   FUSION_CHECK(options.lock != nullptr, "a member follows a lock");
-  PlannedModel model;
-  ASSIGN_OR_RETURN(model.program, BuildProgram(graph, ProgramOptionsFor(options)));
-  RETURN_IF_ERROR(PlanProgram({graph, nullptr, device, options, cancel, {}, {}, /*member=*/true},
-                              ProgramOf::kGraph, &model));
-  return model;
+  return PlanGraph({.graph = graph,
+                    .seen = nullptr,
+                    .device = device,
+                    .options = options,
+                    .cancel = cancel,
+                    .alone = {},
+                    .registered = {},
+                    .passes = ProgramPasses(),
+                    .stated = StatedBy(graph, options),
+                    .member = true});
 }
 
 }  // namespace fusion

@@ -9,6 +9,7 @@
 #include "core/bundle/plan_lock.h"
 #include "core/device/device_spec.h"
 #include "core/graph/graph.h"
+#include "core/plan/program_passes.h"
 #include "core/plan/registered.h"
 #include "core/schedule/reference.h"
 
@@ -73,6 +74,11 @@ ProgramOptions ProgramOptionsFor(const PlanOptions& options);
 /// cut as `search` says, which becomes Plan::search; what has another group by now is cut as ever.
 /// A cut that does not fit is left out, and its kernel says why.
 ///
+/// `passes` rewrite the program and the bodies of its loops first. One after which the program or
+/// the plan would be wrong is left out, and stands in Plan::skipped_passes: the plan is right
+/// without it, and may be slower. To find out which one it is, plans are made without one of them
+/// at a time.
+///
 /// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run,
 /// FailedPrecondition the nodes that a rule forces into no kernel there is; ResourceExhausted names
 /// a rule that fits too many places. The positions of the nodes, in the order in which `node ""`
@@ -84,7 +90,8 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
                                       const CancelToken* cancel = nullptr,
                                       const std::map<NodeId, std::string>& alone = {},
                                       const RegisteredOptions& registered = {},
-                                      const TileSearch* search = nullptr);
+                                      const TileSearch* search = nullptr,
+                                      const std::vector<ProgramPass>& passes = ProgramPasses());
 
 /// The kernels and tensors of a member of the family of plans that options.lock is of: its groups
 /// and cuts for a graph that differs in dims alone. No ledger and no baseline. Otherwise as

@@ -1,6 +1,7 @@
 #include "core/schedule/access.h"
 
 #include <algorithm>
+#include <map>
 
 namespace fusion {
 
@@ -64,6 +65,24 @@ int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& 
   lengths.reserve(b.dims.size());
   for (DimId dim : b.dims) lengths.push_back(windows[static_cast<size_t>(dim)]);
   return StrideAlong(access.index, ElementStrides(b, lengths), d, b.layout);
+}
+
+bool MovesAlong(const EachStmt& each, int value, DimId d) {
+  std::map<int, bool> moves;  // by value, in the order of the steps
+  for (const ElementOp& op : each.ops) {
+    if (op.kind != ElementOp::kLoad && op.kind != ElementOp::kCompute) continue;
+    bool own = op.axis == d && op.kind == ElementOp::kCompute;
+    for (int v : op.args) own |= moves[v];
+    for (const Access& a : op.access) {
+      own |= Names(a.index, d);
+      for (const Guard& g : a.guards) own |= g.axis == d;
+      for (const IndexExpr& e : a.index) {
+        if (e.indirect() >= 0) own |= moves[e.indirect()];
+      }
+    }
+    moves[op.result] = own;
+  }
+  return moves[value];
 }
 
 bool IsDense(const Buffer& buffer) {

@@ -31,6 +31,9 @@ int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d,
 /// The same for an access, where the window of each dim of the schedule is `windows` long.
 int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& windows, DimId d);
 
+/// True if a value of the steps of `each` may be another one for other coordinates of `d`.
+bool MovesAlong(const EachStmt& each, int value, DimId d);
+
 /// True if elements lie without gaps in the order of their indices; of a param or workspace.
 bool IsDense(const Buffer& buffer);
 

@@ -26,12 +26,13 @@ struct Run {
   }
 };
 
-// The run of plain nests from `begin` that share rows; a product is alone.
+// The run of plain nests from `begin` that share rows; a product is alone, and what finds places.
 Run RunFrom(size_t begin, const std::vector<NestCode>& nests) {
   Run alone{begin, begin + 1, {}};
-  if (nests[begin].product) return alone;
+  auto is_alone = [&](size_t nest) { return nests[nest].product || nests[nest].placed; };
+  if (is_alone(begin)) return alone;
   Run run{begin, begin, nests[begin].dims};
-  for (; run.end < nests.size() && !nests[run.end].product; ++run.end) {
+  for (; run.end < nests.size() && !is_alone(run.end); ++run.end) {
     std::vector<DimId> next;
     for (DimId d : run.common) {
       const NestCode& nest = nests[run.end];

@@ -16,6 +16,7 @@ struct NestCode {
   std::vector<DimId> moved;
   DimId vector = -1;
   bool product = false;
+  bool placed = false;  // reduces at places: the less often it is walked the better
 };
 
 /// Appends the statements of `from`.

@@ -301,6 +301,9 @@ class Interpreter {
       std::map<int, Scalar> values;
       for (const ElementOp& op : s.ops) {
         RETURN_IF_ERROR(Element(s, op, &values, &types));
+        const bool elsewhere =
+            s.IsPlaced() && op.result == s.place && values.at(s.place).integer != s.at.At(at_);
+        if (elsewhere) break;
       }
       return absl::OkStatus();
     });

@@ -67,6 +67,7 @@ class Renumberer {
   void Change(InitStmt* s) const { ChangeBuffers(&s->buffers); }
   void Change(EachStmt* s) const {
     Change(&s->dims);
+    Change(&s->at);
     for (ElementOp& op : s->ops) {
       Change(&op.axis);
       Change(&op.access);

@@ -59,6 +59,39 @@ std::vector<DimId> MovedAlong(const std::vector<ElementOp>& steps, const NestCon
   return moved;
 }
 
+// A nest of one reduction at places, walking all dims but those of the place; nullopt: what goes
+// there is another value for each place that a vector names.
+absl::StatusOr<std::optional<NestCode>> LowerPlacedNest(const Nest& nest,
+                                                        const IndexedReduction& placed,
+                                                        NestContext* at) {
+  NestCode out;
+  std::vector<DimId> dims = nest.dims;
+  std::sort(dims.begin(), dims.end());
+  auto places = [&](DimId d) { return placed.at.CoefficientOf(d) != 0; };
+  std::vector<DimId> walked = dims;
+  std::erase_if(walked, places);
+  const std::vector<BufferId> no_accumulators;
+  NestValues values(nest, no_accumulators, at, &placed);
+  out.vector = VectorDim(nest, values.loads(), walked, *at);
+  if (out.vector < 0) return std::optional<NestCode>();
+  const EachStmt computed{.dims = dims, .ops = values.loads()};
+  const bool scattered = MovesAlong(computed, values.place(), out.vector);
+  const bool follows =
+      std::any_of(placed.at.terms().begin(), placed.at.terms().end(),
+                  [&](const auto& t) { return MovesAlong(computed, values.update(), t.axis); });
+  if (scattered && follows) return std::optional<NestCode>();
+  std::erase(dims, out.vector);
+  dims.push_back(out.vector);
+  ASSIGN_OR_RETURN(std::vector<ElementOp> steps, values.Finish(dims));
+  EachStmt each{.dims = dims, .ops = std::move(steps), .at = placed.at, .place = values.place()};
+  out.dims = dims;
+  out.moved = MovedAlong(each.ops, *at);
+  out.reduced = at->op(nest.reduce[0]).reduced;
+  out.placed = true;
+  out.code.push_back(Stmt{std::move(each)});
+  return std::optional<NestCode>(std::move(out));
+}
+
 }  // namespace
 
 std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
@@ -101,6 +134,14 @@ std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
 }
 
 absl::StatusOr<NestCode> LowerPlainNest(const Nest& nest, NestContext* at) {
+  if (nest.reduce.size() == 1 && nest.keep.empty() && nest.store.empty() && nest.update.empty()) {
+    const std::optional<IndexedReduction> placed =
+        IndexedReductionOf(at->group.smg, at->op(nest.reduce[0]));
+    if (placed) {
+      ASSIGN_OR_RETURN(std::optional<NestCode> code, LowerPlacedNest(nest, *placed, at));
+      if (code) return *std::move(code);
+    }
+  }
   NestCode out;
   std::vector<DimId> dims = nest.dims;
   std::sort(dims.begin(), dims.end());

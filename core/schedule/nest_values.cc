@@ -32,7 +32,8 @@ DType TypeOf(const SmgOp& op) { return op.reduce ? op.reduce->result_type() : op
 
 }  // namespace
 
-NestValues::NestValues(const Nest& nest, const std::vector<BufferId>& accumulators, NestContext* at)
+NestValues::NestValues(const Nest& nest, const std::vector<BufferId>& accumulators, NestContext* at,
+                       const IndexedReduction* placed)
     : at_(*at),
       region_(at->group, at->lowered.schedule, BufferOfOps(nest, accumulators, at->locals),
               [at](ValueId v) { return at->params.inputs.at(v); }) {
@@ -42,6 +43,11 @@ NestValues::NestValues(const Nest& nest, const std::vector<BufferId>& accumulato
     region_.Remember(i, kept_.back().value);
   }
   for (int i : nest.update) updated_.push_back({i, region_.Compute(i)});
+  if (placed != nullptr) {
+    place_ = region_.Compute(nest.reduce[0], placed->place);
+    folded_.push_back({nest.reduce[0], region_.Compute(nest.reduce[0], placed->value)});
+    return;
+  }
   for (int i : nest.reduce) folded_.push_back({i, region_.Compute(i)});
   for (int i : nest.store) stored_.push_back({i, region_.Value(i)});
 }

@@ -12,8 +12,15 @@ namespace fusion {
 class NestValues {
  public:
   /// `accumulators`: buffers of the products of the nest, in their order; empty if they are not at
-  /// hand here. Both must outlive this object.
-  NestValues(const Nest& nest, const std::vector<BufferId>& accumulators, NestContext* at);
+  /// hand here. `placed` (may be null): the one reduction of the nest, which is to be done at
+  /// places. All must outlive this object.
+  NestValues(const Nest& nest, const std::vector<BufferId>& accumulators, NestContext* at,
+             const IndexedReduction* placed = nullptr);
+
+  /// The value that holds the place; -1: there is none.
+  int place() const { return place_; }
+  /// The value that goes there.
+  int update() const { return folded_.front().value; }
 
   /// The steps that compute the values.
   const std::vector<ElementOp>& loads() const { return region_.steps(); }
@@ -38,6 +45,7 @@ class NestValues {
 
   NestContext& at_;
   RegionBuilder region_;
+  int place_ = -1;
   std::vector<OpValue> kept_;
   std::vector<OpValue> folded_;
   std::vector<OpValue> stored_;

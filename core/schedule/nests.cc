@@ -35,6 +35,8 @@ class Planner {
     for (size_t i = 0; i < count_; ++i) {
       const SmgOp& op = smg_.ops[i];
       plan_.classes.push_back(Classify(group_, static_cast<int>(i)));
+      const std::optional<IndexedReduction> indexed = IndexedReductionOf(smg_, op);
+      placed_.push_back(indexed ? indexed->at.terms().size() : 0);
       for (const SmgRead& read : op.reads) {
         if (read.relation == SmgRead::kAliased) {
           return RefusalStatus(RefusalCode::kAlias, op.label, " reads %", read.value,
@@ -181,8 +183,9 @@ class Planner {
         (acc || cone_cost_[at] >= kRecomputeLimit)) {
       return true;
     }
-    // A value of fewer dims than its reader would be computed again along the others.
-    bool fewer = op(c).dims.size() > op(p).OutputDims().size();
+    // A value of fewer dims than its reader would be computed again along the others; where the
+    // reader finds its place, not along the dims of that.
+    bool fewer = op(c).dims.size() - placed_[static_cast<size_t>(c)] > op(p).OutputDims().size();
     return fewer && (acc || cone_cost_[at] >= 1);
   }
 
@@ -379,7 +382,7 @@ class Planner {
       bool product = root.kind == Root::kProduct;
       for (size_t i = static_cast<size_t>(earliest); i < nests_->size() && nest < 0; ++i) {
         const Nest& n = (*nests_)[i];
-        bool joins = !n.products.empty() == product && SameDims(n.dims, dims) &&
+        bool joins = !n.products.empty() == product && SameDims(n.dims, dims) && !IsPlaced(n) &&
                      (!product || CanJoin(n, root.op)) &&
                      (root.kind != Root::kReduce || FoldsAlike(n, root.op));
         if (joins) nest = static_cast<int>(i);
@@ -422,10 +425,13 @@ class Planner {
     return true;
   }
 
-  // Reductions share a nest if they fold the same dims.
+  // Reductions share a nest if they fold the same dims. One at places has its own.
   bool FoldsAlike(const Nest& nest, int reduction) const {
+    if (IsPlaced(reduction)) return false;
     return nest.reduce.empty() || SameDims(op(nest.reduce[0]).reduced, op(reduction).reduced);
   }
+  bool IsPlaced(int i) const { return placed_[static_cast<size_t>(i)] > 0; }
+  bool IsPlaced(const Nest& nest) const { return !nest.reduce.empty() && IsPlaced(nest.reduce[0]); }
 
   // Products share a nest if they walk the same rows and columns: gate and up of a gated MLP.
   bool CanJoin(const Nest& nest, int product) const {
@@ -460,7 +466,8 @@ class Planner {
   std::vector<Nest>* nests_ = nullptr;
   std::vector<int> ready_;
   std::vector<int> product_nest_;
-  std::vector<int> old_use_;  // last nest that reads a state as it is before the tile
+  std::vector<int> old_use_;    // last nest that reads a state as it is before the tile
+  std::vector<size_t> placed_;  // by op: dims of the places that it reduces at; 0: it does not
 };
 
 // One row times a matrix from outside whose rows are summed up along their length.
@@ -476,6 +483,27 @@ bool IsFoldOfRows(const FusionGroup& group, const SmgOp& op) {
 }
 
 }  // namespace
+
+std::optional<IndexedReduction> IndexedReductionOf(const Smg& smg, const SmgOp& op) {
+  if (!op.reduce) return std::nullopt;
+  auto moves = [&](int input, int dim) {
+    const SmgRead& read = op.reads[static_cast<size_t>(input)];
+    auto moves_at = [&](const auto& self, const SmgRead& r) -> bool {
+      return Names(r.index, dim) ||
+             std::any_of(r.guards.begin(), r.guards.end(),
+                         [&](const Guard& g) { return g.axis == dim; }) ||
+             std::any_of(r.index.begin(), r.index.end(), [&](const IndexExpr& e) {
+               return e.indirect() >= 0 && self(self, op.reads[static_cast<size_t>(e.indirect())]);
+             });
+    };
+    return moves_at(moves_at, read);
+  };
+  std::optional<IndexedReduction> out = IndexedReductionOf(op.value, *op.reduce, moves);
+  if (!out || !IsPlace(out->at, [&](int d) { return smg.dim(d).extent; })) return std::nullopt;
+  const bool kept = std::none_of(out->at.terms().begin(), out->at.terms().end(),
+                                 [&](const auto& t) { return op.Reduces(t.axis); });
+  return kept ? out : std::nullopt;
+}
 
 ProductDims SplitProductDims(const SmgOp& op) {
   ProductDims out;

@@ -6,9 +6,14 @@
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/op/indexed_reduction.h"
 #include "core/schedule/streamed_group.h"
 
 namespace fusion {
+
+/// What an op reduces at places that it reads (core/op/indexed_reduction.h), over dims; nullopt: it
+/// does not. The dims of `at` are ones that the op keeps.
+std::optional<IndexedReduction> IndexedReductionOf(const Smg& smg, const SmgOp& op);
 
 /// What an op is to the schedule, derived from its loop body.
 enum class OpClass : uint8_t {

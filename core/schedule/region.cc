@@ -70,6 +70,15 @@ void RegionBuilder::Remember(int op, int value) { remembered_[static_cast<size_t
 int RegionBuilder::Value(int op) { return ValueAt(op, {}, {}); }
 int RegionBuilder::Compute(int op) { return ComputeAt(op, {}, {}); }
 
+int RegionBuilder::Compute(int op, const Expr& part) {
+  const Shift here;
+  const std::vector<Guard> none;
+  const size_t reads = group_.smg.op(op).reads.size();
+  Site site{
+      .op = op, .shift = here, .guards = none, .inputs = std::vector<int>(reads, -1), .steps = {}};
+  return Translate(part, &site);
+}
+
 IndexExpr RegionBuilder::At(const IndexExpr& e, const Shift& shift) const {
   if (shift.empty()) return e;
   return e.Substitute([&](int d) {

@@ -39,6 +39,8 @@ class RegionBuilder {
   /// Value of op i's expression at the coordinates of the region (for a reduction: the value to
   /// fold).
   int Compute(int op);
+  /// The same for a part of that expression.
+  int Compute(int op, const Expr& part);
   /// Value of op i: loaded, or computed.
   int Value(int op);
 

@@ -146,6 +146,15 @@ struct ElementOp {
 struct EachStmt {
   std::vector<DimId> dims;
   std::vector<ElementOp> ops;
+  /// With a `place`, the number of an i64 value of the steps: only for points at which that is
+  /// `at`, a mixed-radix number of dims (IsPlace) on which neither it nor the vector dim depends.
+  /// The dims of `at` need not be walked. All that such steps do is to reduce.
+  IndexExpr at = {};
+  int place = -1;
+
+  bool IsPlaced() const { return place >= 0; }
+  /// True if `d` is one of the dims of `at`.
+  bool Places(DimId d) const { return IsPlaced() && at.CoefficientOf(d) != 0; }
 };
 
 /// c[m, n] (+)= sum over `over` of a[.., m, k..] * b[.., k.., n] on the current windows; all other

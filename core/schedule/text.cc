@@ -151,7 +151,11 @@ class Printer {
     Line(indent, StrCat("init ", BufferList(s.buffers), " = ", s.monoid));
   }
   void Print(const EachStmt& s, int indent) {
-    Line(indent, StrCat("each ", DimList(s.dims), " {"));
+    const std::string at =
+        s.IsPlaced()
+            ? StrCat(" at ", s.at.ToString([this](int d) { return Dim(d); }), " = v", s.place)
+            : "";
+    Line(indent, StrCat("each ", DimList(s.dims), at, " {"));
     for (const ElementOp& op : s.ops) Line(indent + 2, ElementText(op));
     Line(indent, "}");
   }
@@ -516,6 +520,12 @@ class Parser {
   absl::StatusOr<Stmt> Each() {
     EachStmt s;
     ASSIGN_OR_RETURN(s.dims, DimList());
+    if (in_.Accept("at")) {
+      auto find = [this](std::string_view name) { return FindDim(name); };
+      ASSIGN_OR_RETURN(s.at, IndexExpr::Parse(in_, find));
+      RETURN_IF_ERROR(in_.Expect("="));
+      ASSIGN_OR_RETURN(s.place, VectorName());
+    }
     RETURN_IF_ERROR(in_.Expect("{"));
     while (!in_.Accept("}")) {
       ElementOp op;

@@ -2,6 +2,8 @@
 #include <map>
 #include <set>
 
+#include "core/base/contains.h"
+#include "core/op/indexed_reduction.h"
 #include "core/schedule/access.h"
 #include "core/schedule/phase_pipeline.h"
 
@@ -258,7 +260,32 @@ class Verifier {
         }
       }
     }
-    return absl::OkStatus();
+    return s.IsPlaced() ? CheckPlaced(s) : absl::OkStatus();
+  }
+
+  // What emitters rely on where points are found by their place.
+  absl::Status CheckPlaced(const EachStmt& s) {
+    for (const IndexExpr::Term& t : s.at.terms()) RETURN_IF_ERROR(CheckDim(t.axis));
+    const bool whole = std::all_of(s.at.terms().begin(), s.at.terms().end(), [&](const auto& t) {
+      return Contains(s.dims, t.axis) && t.axis != s.dims.back();
+    });
+    if (!whole || !IsPlace(s.at, [this](int d) { return s_.dim(d).extent; })) {
+      return Fail("a place is a mixed-radix number of dims before the last one");
+    }
+    bool known = false;
+    for (const ElementOp& op : s.ops) {
+      const bool defines = op.kind == ElementOp::kLoad || op.kind == ElementOp::kCompute;
+      if (op.kind == ElementOp::kStore) return Fail("a store where points are found by place");
+      if (defines && op.result == s.place) known = op.type == DType::kI64;
+      if (op.kind == ElementOp::kReduce && !known) {
+        return Fail(StrCat("a reduction before its place v", s.place));
+      }
+    }
+    if (!known) return Fail(StrCat("place v", s.place, " is no i64 of the steps"));
+    const bool fixed = std::none_of(s.at.terms().begin(), s.at.terms().end(),
+                                    [&](const auto& t) { return MovesAlong(s, s.place, t.axis); });
+    if (fixed) return absl::OkStatus();
+    return Fail("a place that depends on the dims it is along");
   }
 
   absl::Status CheckElement(const ElementOp& op, const std::vector<DType>& types) {

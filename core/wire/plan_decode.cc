@@ -232,6 +232,11 @@ absl::Status DecodeTerms(std::string_view field, bool given, const v1::Estimate&
   return absl::OkStatus();
 }
 
+absl::StatusOr<SkippedPass> DecodeSkippedPass(const v1::SkippedPass& wire) {
+  RETURN_IF_ERROR(CheckName("pass", wire.pass()));
+  return SkippedPass{wire.pass(), wire.reason()};
+}
+
 absl::StatusOr<PlanFallback> DecodeFallback(const v1::PlanFallback& wire) {
   PlanFallback fallback;
   fallback.node = wire.node();
@@ -440,6 +445,8 @@ absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
   RETURN_IF_ERROR(DecodeEach("plan.prepare", wire.prepare(), DecodeLaunch, &plan.prepare));
   RETURN_IF_ERROR(DecodeEach("plan.launches", wire.launches(), DecodeLaunch, &plan.launches));
   RETURN_IF_ERROR(DecodeEach("plan.loops", wire.loops(), DecodeLoop, &plan.loops));
+  RETURN_IF_ERROR(DecodeEach("plan.skipped_passes", wire.skipped_passes(), DecodeSkippedPass,
+                             &plan.skipped_passes));
   RETURN_IF_ERROR(DecodeEach("plan.fallbacks", wire.fallbacks(), DecodeFallback, &plan.fallbacks));
   RETURN_IF_ERROR(DecodeEach("plan.decisions", wire.decisions(), DecodeDecision, &plan.decisions));
   RETURN_IF_ERROR(DecodeDevice(wire.device(), &plan.device));

@@ -181,6 +181,11 @@ void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
   out->set_nodes(plan.nodes);
   EncodeTotals(plan.totals, out->mutable_totals());
   EncodeTotals(plan.op_by_op, out->mutable_op_by_op());
+  for (const SkippedPass& skipped : plan.skipped_passes) {
+    v1::SkippedPass* wire = out->add_skipped_passes();
+    wire->set_pass(TextToWire(skipped.pass));
+    wire->set_reason(TextToWire(skipped.reason));
+  }
   for (const PlanFallback& fallback : plan.fallbacks) {
     v1::PlanFallback* wire = out->add_fallbacks();
     wire->set_node(fallback.node);

@@ -20,6 +20,7 @@
 #include "tests/support/interpreted_kernel.h"
 #include "tests/support/plan_interpreter.h"
 #include "tests/support/random_graph.h"
+#include "tests/support/random_scatters.h"
 #include "tests/support/random_windows.h"
 #include "tests/support/whole_program.h"
 
@@ -65,6 +66,7 @@ struct Tally {
   int side_by_side = 0;
   int packed = 0;    // with weights laid out before
   int two_sums = 0;  // several reductions or products in one kernel
+  int placed = 0;    // reductions at places that are read
 
   void Add(const GroupChoice& choice) {
     ++schedules;
@@ -89,6 +91,7 @@ struct Tally {
       ++packed;
       break;
     }
+    placed += fusion::ToString(schedule).find(" at ") != std::string::npos ? 1 : 0;
     int sums = 0;
     for (const LoopOp& op : choice.program.ops) sums += op.body.reduce ? 1 : 0;
     two_sums += sums > 1 ? 1 : 0;
@@ -98,7 +101,7 @@ struct Tally {
     return StrCat(schedules, " schedules: ", streamed, " streamed, ", rewritten,
                   " of them with corrected partial results, ", masked, " leave out masked tiles, ",
                   side_by_side, " side by side, ", packed, " with packed weights, ", two_sums,
-                  " with several reductions, ", halos, " with halos");
+                  " with several reductions, ", halos, " with halos, ", placed, " at places");
   }
 
  private:
@@ -228,6 +231,18 @@ TEST_P(RandomGraphs, EveryScheduleOfWindowsEqualsTheEvaluator) {
   }
   std::printf("%s\n", tally.ToString().c_str());
   EXPECT_GT(tally.halos, 0);
+}
+
+// Reductions at places that indices say.
+TEST_P(RandomGraphs, EveryScheduleOfScattersEqualsTheEvaluator) {
+  Tally tally;
+  for (uint64_t i = 1; i <= kBatch; ++i) {
+    const uint64_t seed = GetParam() * kBatch + i;
+    Comparison(seed, RandomScatterGraph(seed), &tally).Run();
+    if (HasFatalFailure()) return;
+  }
+  std::printf("%s\n", tally.ToString().c_str());
+  EXPECT_GT(tally.placed, 0);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, RandomGraphs, ::testing::Range(uint64_t{0}, Batches()));

@@ -142,6 +142,7 @@ inline Plan SamplePlan() {
   plan.op_by_op = {
       .kernels = 6, .launches = 7, .activation_bytes = 8, .weight_bytes = 9, .estimated_us = 10.5};
   plan.fallbacks = {{.node = 3, .reason = "it is wrong", .registered = "leaky"}};
+  plan.skipped_passes = {{.pass = "layouts", .reason = "%3 is made by no op"}};
   plan.decisions = {
       {.subject = DecisionSubject::kPair,
        .verdict = Verdict::kNoGain,

@@ -552,6 +552,38 @@ inline constexpr SampleGraph kSampleGraphs[] = {
   output %2
 }
 )"},
+    {"scatter_adds_rows", R"(graph "g" {
+  %0 = input "x" : f32[7,37]
+  %1 = input "u" : f32[13,37]
+  %2 = input "at" : i64[13,1]
+  %3 = ScatterND(%0, %1, %2) {reduction="add"} : f32[7,37]  "" @ ""
+  output %3
+}
+)"},
+    {"scatter_of_two_columns", R"(graph "g" {
+  %0 = input "x" : f32[5,4,19]
+  %1 = input "u" : f32[23,19]
+  %2 = input "at" : i64[23,2]
+  %3 = ScatterND(%0, %1, %2) {reduction="mul"} : f32[5,4,19]  "" @ ""
+  output %3
+}
+)"},
+    {"scatter_lane_by_lane", R"(graph "g" {
+  %0 = input "x" : f32[6,21]
+  %1 = input "at" : i64[11,21]
+  %2 = input "u" : f32[11,21]
+  %3 = ScatterElements(%0, %1, %2) {axis=0, reduction="max"} : f32[6,21]  "" @ ""
+  output %3
+}
+)"},
+    {"scatter_along_rows", R"(graph "g" {
+  %0 = input "x" : f32[3,9]
+  %1 = input "at" : i64[3,40]
+  %2 = input "u" : f32[3,40]
+  %3 = ScatterElements(%0, %1, %2) {axis=1, reduction="min"} : f32[3,9]  "" @ ""
+  output %3
+}
+)"},
 };
 
 }  // namespace fusion

@@ -9,6 +9,7 @@ namespace fusion {
 
 // Tiles in which a mask hides nothing do without it.
 void CpuEmitter::WriteRegion(Region* region) {
+  if (region->each->IsPlaced()) return WriteLoops(region, 0, false);
   FullTiles full = FindFullTiles(*region->each, most_->dims);
   if (!full.everywhere.empty()) {
     out_.Open("if (",
@@ -42,6 +43,22 @@ std::string CpuEmitter::AtLeastZeroEverywhere(const IndexExpr& e) const {
 // its condition: -1 if it does more, -2 if nobody needs its value. Without this a concat of n
 // inputs would compute all of them in each of its n segments.
 std::vector<int> CpuEmitter::DecidedSelects(const Region& region) const {
+  std::vector<int> wanted;
+  if (region.scattered) wanted.push_back(region.each->place);
+  for (const ElementOp& op : region.each->ops) {
+    const bool effect = op.kind == ElementOp::kStore || op.kind == ElementOp::kReduce;
+    if (effect) wanted.insert(wanted.end(), op.args.begin(), op.args.end());
+  }
+  std::vector<int> passes = DecidedSelects(region, wanted);
+  for (size_t i = 0; i < passes.size(); ++i) {
+    const ElementOp& op = region.each->ops[i];
+    if (op.kind == ElementOp::kStore || op.kind == ElementOp::kReduce) passes[i] = -1;
+  }
+  return passes;
+}
+
+std::vector<int> CpuEmitter::DecidedSelects(const Region& region,
+                                            const std::vector<int>& wanted) const {
   const std::vector<ElementOp>& ops = region.each->ops;
   std::unordered_map<int, size_t> at;
   for (size_t i = 0; i < ops.size(); ++i) {
@@ -52,17 +69,17 @@ std::vector<int> CpuEmitter::DecidedSelects(const Region& region) const {
   std::vector<int> passes(ops.size(), -2);
   std::vector<bool> needed(ops.size(), false);
   auto need = [&](int value) { needed[at.at(value)] = true; };
+  for (int value : wanted) need(value);
   for (size_t i = ops.size(); i-- > 0;) {
     const ElementOp& op = ops[i];
-    bool effect = op.kind == ElementOp::kStore || op.kind == ElementOp::kReduce;
-    if (!effect && !needed[i]) continue;
+    if (!needed[i]) continue;
     passes[i] = -1;
     for (const Access& a : op.access) {
       for (const IndexExpr& e : a.index) {
         if (e.indirect() >= 0) need(e.indirect());
       }
     }
-    if (auto kept = region.kept.find(op.result); kept != region.kept.end() && !effect) {
+    if (auto kept = region.kept.find(op.result); kept != region.kept.end()) {
       passes[i] = op.args[static_cast<size_t>(kept->second)];
       need(passes[i]);
       continue;

@@ -35,6 +35,8 @@ std::string Identity(const std::string& monoid, DType type) {
   return ElementLiteral(type, IsFloat(type) ? e.value() : 0, IsFloat(type) ? 0 : e.integer());
 }
 
+}  // namespace
+
 std::string MergeVectors(const std::string& monoid, DType type, const std::string& a,
                          const std::string& b) {
   if (monoid == "sum") return StrCat(a, " + ", b);
@@ -49,8 +51,6 @@ std::string MergeScalars(const std::string& monoid, DType type, const std::strin
   // Lanes of narrow integers are wider than what they are stored as.
   return StrCat("scalar_", monoid, "<", MemoryTypeName(type), ">(", a, ", ", b, ")");
 }
-
-}  // namespace
 
 std::vector<int64_t> CpuEmitter::Borders(const EachStmt& each, DimId d) const {
   std::vector<int64_t> borders;
@@ -73,10 +73,7 @@ std::vector<int64_t> CpuEmitter::Borders(const EachStmt& each, DimId d) const {
   return borders;
 }
 
-absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) const {
-  Region region;
-  region.each = &each;
-  bool first = true;
+absl::Status CpuEmitter::CheckElements(const EachStmt& each) const {
   for (const ElementOp& op : each.ops) {
     for (const Access& a : op.access) {
       if (buffer(a.buffer).layout.blocked >= 0) {
@@ -84,10 +81,21 @@ absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) 
             "unimplemented: element access to a blocked buffer on the cpu backend");
       }
     }
-    if (op.kind != ElementOp::kReduce) continue;
-    if (op.access.size() != 1) {
+    if (op.kind == ElementOp::kReduce && op.access.size() != 1) {
       return Unimplemented("unimplemented: ", op.monoid, " states on the cpu backend");
     }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) const {
+  RETURN_IF_ERROR(CheckElements(each));
+  if (each.IsPlaced()) return PlanPlaced(each);
+  Region region;
+  region.each = &each;
+  bool first = true;
+  for (const ElementOp& op : each.ops) {
+    if (op.kind != ElementOp::kReduce) continue;
     std::vector<DimId> reduced;
     for (DimId d : each.dims) {
       if (!Names(op.access[0].index, d)) reduced.push_back(d);
@@ -255,7 +263,9 @@ void CpuEmitter::WriteLoops(Region* region, size_t level, bool inside) {
       }
       return;
     }
-    if (!region->folds) {
+    if (region->each->IsPlaced()) {
+      WriteAtPlace(region);
+    } else if (!region->folds) {
       WriteVectorLoop(region);
     } else if (region->folds_vector || region->vector < 0) {
       out_.Open("");
@@ -533,6 +543,7 @@ void CpuEmitter::WriteStep(const Region& region, const Lanes& lanes, const std::
     case ElementOp::kReduce:
       break;
   }
+  if (region.each->IsPlaced()) return WriteReduceAtPlace(region, op, lanes);
   DType type = buffer(op.access[0].buffer).dtype;
   std::string value = ValueName(op.args[0]);
   if (region.folds_vector && s_.bitwise) {

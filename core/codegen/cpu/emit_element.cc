@@ -1,6 +1,7 @@
 #include <array>
 
 #include "core/codegen/cpu/emitter.h"
+#include "core/schedule/access.h"
 
 // The steps of an element-wise region as expressions on vectors.
 
@@ -103,14 +104,22 @@ void CpuEmitter::UseFunction(const ElementOp& op) {
   }
 }
 
-std::string CpuEmitter::IndirectOffset(const Region&, const ElementOp& op) const {
-  // Sum over indirect dims of stride * clamped index of lane i.
+// Whether other lanes look at other places that an index says.
+bool CpuEmitter::IsScatteredRead(const Region& region, const Access& access) const {
+  return region.vector >= 0 &&
+         std::any_of(access.index.begin(), access.index.end(), [&](const IndexExpr& e) {
+           return e.indirect() >= 0 && MovesAlong(*region.each, e.indirect(), region.vector);
+         });
+}
+
+// Sum over indirect dims of stride * clamped index of lane `at`.
+std::string CpuEmitter::IndirectOffset(const ElementOp& op, std::string_view at) const {
   std::string out;
   const Access& a = op.access[0];
   for (size_t d = 0; d < a.index.size(); ++d) {
     if (a.index[d].indirect() < 0) continue;
     int64_t extent = buffer(a.buffer).shape[d];
-    std::string lane = StrCat("(i64)", ValueName(a.index[d].indirect()), "[i]");
+    std::string lane = StrCat("(i64)", ValueName(a.index[d].indirect()), "[", at, "]");
     out += StrCat(" + ", IndexWithin(a.buffer, extent, lane), " * ", StridesOf(a.buffer)[d]);
   }
   return out;
@@ -137,17 +146,17 @@ std::string CpuEmitter::LoadCode(const Region& region, const ElementOp& op,
   }
   std::string_view type = DTypeName(op.type);
   int64_t stride = region.vector < 0 ? 0 : Offset(a).CoefficientOf(Coordinate(region.vector));
-  bool indirect = std::any_of(a.index.begin(), a.index.end(),
-                              [](const IndexExpr& e) { return e.indirect() >= 0; });
   std::string address = Address(a);
   std::string count = lanes.count.empty() ? "W" : lanes.count;
   const bool half = IsHalf(op.type);
-  if (indirect) {
+  if (!IsScatteredRead(region, a)) {
+    address += IndirectOffset(op, "0");
+  } else {
     std::string offset = stride == 0 ? "" : StrCat(" + i * ", stride);
     return StrCat(
         "[&] { ", half ? "mem_bits" : VectorTypeName(op.type), " r = {}; for (i64 i = 0; i < ",
         count, "; ++i) r[i] = ", op.type == DType::kBool ? "-" : "", "(", address, ")[0", offset,
-        IndirectOffset(region, op), "]; return ", half ? StrCat(type, "_to_f(r)") : "r", "; }()");
+        IndirectOffset(op, "i"), "]; return ", half ? StrCat(type, "_to_f(r)") : "r", "; }()");
   }
   if (stride == 0 && half) return StrCat("splat_", type, "(", address, ")");
   if (stride == 0) {

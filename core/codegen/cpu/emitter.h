@@ -161,8 +161,8 @@ class CpuEmitter {
   std::string Address(const Access& access) const;
   int64_t StepAlong(const Access& access, DimId d) const;
 
-  // ---- element-wise regions (emit_each.cc, emit_element.cc, emit_decided.cc,
-  // emit_turned.cc) ----
+  // ---- element-wise regions (emit_each.cc, emit_element.cc, emit_decided.cc, emit_turned.cc,
+  // emit_placed.cc) ----
   // What is known while a region's innermost body is written.
   struct Region {
     const EachStmt* each = nullptr;
@@ -184,6 +184,7 @@ class CpuEmitter {
     std::vector<size_t> turns;  // the ops that load or store what is transposed
     std::map<DimId, std::pair<int64_t, int64_t>> range;  // coordinates a segment is restricted to
     std::map<int, int> kept;  // selects of which the tile decides which argument they give
+    bool scattered = false;   // lanes reduce at places of their own
   };
   struct Lanes {
     std::string count;        // "" for a full vector, else the C expression of how many
@@ -202,12 +203,22 @@ class CpuEmitter {
   void WriteVectorLoop(Region* region);
   void WriteStrips(Region* region, const std::string& begin, const std::string& end);
   std::vector<int> DecidedSelects(const Region& region) const;
+  /// The same, as far as these values are made.
+  std::vector<int> DecidedSelects(const Region& region, const std::vector<int>& wanted) const;
   int VectorsInTurns(const EachStmt& each) const;
   std::vector<std::pair<size_t, size_t>> CommonDivisions(const Region& region) const;
   void WriteBody(const Region& region, const Lanes& lanes);
   void WriteInTurns(Region* region, const std::string& name);
   void WriteStep(const Region& region, const Lanes& lanes, const std::vector<int>& passes, size_t i,
                  int fold);
+  Region PlanPlaced(const EachStmt& each) const;
+  void OpenAtPlace(const EachStmt& each, const std::string& place);
+  void CloseAtPlace(const EachStmt& each);
+  bool WritePlaceAlone(const Region& region, const std::vector<int>& passes);
+  void WriteAtPlace(Region* region);
+  void WriteReduceAtPlace(const Region& region, const ElementOp& op, const Lanes& lanes);
+  bool IsScatteredRead(const Region& region, const Access& access) const;
+  absl::Status CheckElements(const EachStmt& each) const;
   /// The variable that holds a value of a region.
   std::string ValueName(int value) const { return StrCat("v", value, turn_); }
   bool StreamsPastCaches(BufferId id) const;
@@ -218,7 +229,7 @@ class CpuEmitter {
   std::string StoreCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
   std::string ComputeCode(const Region& region, const ElementOp& op) const;
   std::string QuotientInSingle(const Region& region, const ElementOp& cast) const;
-  std::string IndirectOffset(const Region& region, const ElementOp& op) const;
+  std::string IndirectOffset(const ElementOp& op, std::string_view at) const;
 
   // ---- rows and columns of the next step (emit_ahead.cc) ----
   /// How a product is computed.
@@ -278,6 +289,11 @@ class CpuEmitter {
   std::string vertical_lanes_;  // lanes of the strip around vertical folds; "": all
 };
 
+/// Code that merges two vectors, or two elements, of values of a monoid.
+std::string MergeVectors(const std::string& monoid, DType type, const std::string& a,
+                         const std::string& b);
+std::string MergeScalars(const std::string& monoid, DType type, const std::string& a,
+                         const std::string& b);
 /// C type of an element in memory: "float", "i64", "unsigned char".
 std::string_view MemoryTypeName(DType type);
 /// C type of a vector of values in registers: "vf", "vl", "vi", "vd".

@@ -11,9 +11,10 @@ OpDef DefineLastIndexed() {
           .internal = true,
           .body = [](const OpCall& call, int) -> absl::StatusOr<LoopBody> {
             ASSIGN_OR_RETURN(IndexedLoop loop, LoopOverIndices(call, 0));
-            loop.body.value =
-                Expr::Select(loop.hit, Expr::Axis(loop.along), Expr::ConstInt(DType::kI64, -1));
-            loop.body.reduce = Monoid::Max(DType::kI64);
+            Monoid last = Monoid::Max(DType::kI64);
+            // Nowhere is the least number there is, so that it takes an indexed reduction.
+            loop.body.value = Expr::Select(loop.hit, Expr::Axis(loop.along), last.identity()[0]);
+            loop.body.reduce = std::move(last);
             return std::move(loop.body);
           }};
 }

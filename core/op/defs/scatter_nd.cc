@@ -10,13 +10,16 @@ namespace {
 
 using ScatterValue = Decomposition::Value;
 
-// Rows that are indexed, and rows of all gathered rounds together.
+// Rows that are indexed.
 constexpr int64_t kMaxScatterRows = int64_t{1} << 24;
 constexpr int64_t kMaxScatterUpdates = int64_t{1} << 22;
+// Rows for each of which a constant says which update it gets.
+constexpr int64_t kMostGatheredRows = int64_t{1} << 16;
 // As many pieces are put one behind the other; more are gathered.
 constexpr size_t kMaxScatterPieces = 16;
-// Updates of one row that are reduced one after the other.
-constexpr size_t kMaxScatterRounds = 64;
+// Updates of one row that are put together one after the other; where there are more, each update
+// finds its row as if indices were computed.
+constexpr size_t kMaxScatterRounds = 16;
 
 // `data` as rows: what an index names; `updates` as rows of the same length.
 struct ScatterShape {
@@ -193,22 +196,25 @@ absl::StatusOr<ScatterValue> GatherUpdates(Decomposition& d, ScatterValue data,
   return d.Apply("Where", {d.Constant(std::move(written)), gathered, data});
 }
 
+// Whether rounds are few, and each of few pieces or the only one, over not too many rows.
+bool AreFew(const std::vector<ScatterRound>& rounds, int64_t rows) {
+  if (rounds.size() == 1 && rows <= kMostGatheredRows) return true;
+  return rounds.size() <= kMaxScatterRounds &&
+         std::all_of(rounds.begin(), rounds.end(), [rows](const ScatterRound& round) {
+           return PiecesOf(round, rows).size() <= kMaxScatterPieces;
+         });
+}
+
 absl::StatusOr<ScatterValue> ApplyRounds(Decomposition& d, ScatterValue data, ScatterValue updates,
                                          const std::vector<ScatterRound>& rounds, int64_t rows,
                                          std::string_view op) {
-  int64_t gathered_rows = 0;
   for (const ScatterRound& round : rounds) {
     std::vector<ScatterPiece> pieces = PiecesOf(round, rows);
     if (pieces.size() <= kMaxScatterPieces) {
       ASSIGN_OR_RETURN(data, JoinPieces(d, data, updates, pieces, op));
-      continue;
+    } else {
+      ASSIGN_OR_RETURN(data, GatherUpdates(d, data, updates, round, rows, op));
     }
-    gathered_rows += rows;
-    if (gathered_rows > kMaxScatterRows) {
-      return Unimplemented("indices name some of ", rows, " rows ", rounds.size(),
-                           " times, scattered: more than ", kMaxScatterRows, " rows together");
-    }
-    ASSIGN_OR_RETURN(data, GatherUpdates(d, data, updates, round, rows, op));
   }
   return data;
 }
@@ -245,14 +251,13 @@ absl::StatusOr<ScatterValue> ComputedRows(Decomposition& d, ScatterValue indices
   return d.Apply("Where", {inside, row, scalar(std::numeric_limits<int32_t>::min())});
 }
 
-// The same with computed indices: each row of the data looks at all of them.
-absl::StatusOr<ScatterValue> ScatterComputed(Decomposition& d, ScatterValue data,
-                                             ScatterValue updates, const ScatterShape& shape,
-                                             const ScatterReduction& reduction) {
+// The same with the row of each update, [updates, 1]: it goes where that says.
+absl::StatusOr<ScatterValue> ScatterToRows(Decomposition& d, ScatterValue data,
+                                           ScatterValue updates, ScatterValue rows,
+                                           const ScatterShape& shape,
+                                           const ScatterReduction& reduction) {
   int64_t length = 1;
   for (int64_t extent : shape.rest) length *= extent;
-  if (shape.updates == 0 || shape.rows == 0 || length == 0) return data;
-  ASSIGN_OR_RETURN(auto rows, ComputedRows(d, d.in(2), shape.updates));
   ASSIGN_OR_RETURN(auto y, d.Apply("Reshape", {data}, {{"shape", Dims{shape.rows, length}}}));
   ASSIGN_OR_RETURN(updates,
                    d.Apply("Reshape", {updates}, {{"shape", Dims{shape.updates, length}}}));
@@ -267,57 +272,77 @@ absl::StatusOr<ScatterValue> ScatterComputed(Decomposition& d, ScatterValue data
   return d.Apply("Where", {written, found, y});
 }
 
+absl::StatusOr<ScatterValue> ScatterComputed(Decomposition& d, ScatterValue data,
+                                             ScatterValue updates, const ScatterShape& shape,
+                                             const ScatterReduction& reduction) {
+  const bool nothing = std::find(shape.rest.begin(), shape.rest.end(), 0) != shape.rest.end();
+  if (shape.updates == 0 || shape.rows == 0 || nothing) return data;
+  ASSIGN_OR_RETURN(auto rows, ComputedRows(d, d.in(2), shape.updates));
+  return ScatterToRows(d, data, updates, rows, shape, reduction);
+}
+
+// And with known indices, of which row `targets[u]` is that of update u.
+absl::StatusOr<ScatterValue> ScatterKnown(Decomposition& d, ScatterValue data, ScatterValue updates,
+                                          const std::vector<int64_t>& targets,
+                                          const ScatterShape& shape,
+                                          const ScatterReduction& reduction) {
+  const bool nothing = std::find(shape.rest.begin(), shape.rest.end(), 0) != shape.rest.end();
+  const auto rounds = ScatterRounds(targets, reduction.op.empty());
+  if (rounds.empty() || nothing) return d.Apply("Identity", {data});
+  if (!AreFew(rounds, shape.rows)) {
+    HostTensor rows(DType::kI64, {shape.updates, 1});
+    for (int64_t u = 0; u < shape.updates; ++u) rows.SetInt(u, targets[static_cast<size_t>(u)]);
+    return ScatterToRows(d, data, updates, d.Constant(std::move(rows)), shape, reduction);
+  }
+  auto as_rows = [&](ScatterValue v, int64_t rows) {
+    Dims dims = {rows};
+    dims.insert(dims.end(), shape.rest.begin(), shape.rest.end());
+    return d.Apply("Reshape", {v}, {{"shape", dims}, {"allowzero", int64_t{1}}});
+  };
+  ASSIGN_OR_RETURN(data, as_rows(data, shape.rows));
+  ASSIGN_OR_RETURN(updates, as_rows(updates, shape.updates));
+  return ApplyRounds(d, data, updates, rounds, shape.rows, reduction.op);
+}
+
 }  // namespace
 
 /// y = data with the rows that `indices` name replaced by updates or, with `reduction` add, mul,
 /// min or max, combined with them
 OpDef DefineScatterNd() {
-  return {
-      .name = "ScatterND",
-      .min_inputs = 2,
-      .max_inputs = 3,
-      .params = {{.name = "indices",
-                  .kind = ParamSpec::kTensor,
-                  .onnx_input = 1,
-                  .unknown_is_operand = true},
-                 {.name = "reduction", .kind = ParamSpec::kString}},
-      .min_opset = 11,
-      .decompose = [](Decomposition& d) -> absl::StatusOr<ScatterValue> {
-        const OpCall& call = d.call();
-        const auto* known = call.attrs().Find<std::shared_ptr<const HostTensor>>("indices");
-        if ((known != nullptr) == call.has_input(2)) {
-          return InvalidArgument("expected indices, as an input or as an attribute");
-        }
-        ASSIGN_OR_RETURN(const ScatterReduction reduction, ScatterReductionOf(call));
-        if (known == nullptr && !call.shape(2).is_static()) {
-          return Unimplemented("indices ", call.in(2).ToString(), " have symbolic dims");
-        }
-        ASSIGN_OR_RETURN(
-            ScatterShape shape,
-            ShapeOfScatter(call, known != nullptr ? (*known)->dtype() : call.dtype(2),
-                           known != nullptr ? (*known)->dims() : call.shape(2).ToDims()));
-        auto as_rows = [&](ScatterValue v, int64_t rows) {
-          Dims dims = {rows};
-          dims.insert(dims.end(), shape.rest.begin(), shape.rest.end());
-          return d.Apply("Reshape", {v}, {{"shape", dims}, {"allowzero", int64_t{1}}});
-        };
-        ScatterValue y = d.in(0);
-        if (known == nullptr) {
-          ASSIGN_OR_RETURN(y, ScatterComputed(d, y, d.in(1), shape, reduction));
-        } else {
-          ASSIGN_OR_RETURN(std::vector<int64_t> targets, TargetRows(call, **known, shape.updates));
-          auto rounds = ScatterRounds(targets, reduction.op.empty());
-          if (rounds.size() > kMaxScatterRounds) {
-            return Unimplemented("indices name one row more than ", kMaxScatterRounds, " times");
-          }
-          if (rounds.empty()) return d.Apply("Identity", {y});
-          ASSIGN_OR_RETURN(y, as_rows(y, shape.rows));
-          ASSIGN_OR_RETURN(ScatterValue updates, as_rows(d.in(1), shape.updates));
-          ASSIGN_OR_RETURN(y, ApplyRounds(d, y, updates, rounds, shape.rows, reduction.op));
-        }
-        return d.Apply("Reshape", {y},
-                       {{"shape", call.shape(0).ToDims()}, {"allowzero", int64_t{1}}});
-      }};
+  return {.name = "ScatterND",
+          .min_inputs = 2,
+          .max_inputs = 3,
+          .params = {{.name = "indices",
+                      .kind = ParamSpec::kTensor,
+                      .onnx_input = 1,
+                      .unknown_is_operand = true},
+                     {.name = "reduction", .kind = ParamSpec::kString}},
+          .min_opset = 11,
+          .decompose = [](Decomposition& d) -> absl::StatusOr<ScatterValue> {
+            const OpCall& call = d.call();
+            const auto* known = call.attrs().Find<std::shared_ptr<const HostTensor>>("indices");
+            if ((known != nullptr) == call.has_input(2)) {
+              return InvalidArgument("expected indices, as an input or as an attribute");
+            }
+            ASSIGN_OR_RETURN(const ScatterReduction reduction, ScatterReductionOf(call));
+            if (known == nullptr && !call.shape(2).is_static()) {
+              return Unimplemented("indices ", call.in(2).ToString(), " have symbolic dims");
+            }
+            ASSIGN_OR_RETURN(
+                ScatterShape shape,
+                ShapeOfScatter(call, known != nullptr ? (*known)->dtype() : call.dtype(2),
+                               known != nullptr ? (*known)->dims() : call.shape(2).ToDims()));
+            ScatterValue y = d.in(0);
+            if (known == nullptr) {
+              ASSIGN_OR_RETURN(y, ScatterComputed(d, y, d.in(1), shape, reduction));
+            } else {
+              ASSIGN_OR_RETURN(std::vector<int64_t> targets,
+                               TargetRows(call, **known, shape.updates));
+              ASSIGN_OR_RETURN(y, ScatterKnown(d, y, d.in(1), targets, shape, reduction));
+            }
+            return d.Apply("Reshape", {y},
+                           {{"shape", call.shape(0).ToDims()}, {"allowzero", int64_t{1}}});
+          }};
 }
 
 }  // namespace fusion

@@ -335,6 +335,76 @@ TEST(EstimateKernel, LargerShapesCostMore) {
   }
 }
 
+// y = rows of a table that ten indices name, whose vectors run along `vector`.
+Estimate Gathered(int rows, std::string_view vector) {
+  const std::string_view other = vector == "c" ? "r" : "c";
+  return Of(StrCat(R"(schedule "Gather" {
+  dims r:10 c:64
+  param p0 input i64[10] strides [1]
+  param p1 input f32[)",
+                   rows, R"(,64] strides [64, 1]
+  param p2 output f32[10,64] strides [64, 1]
+  phase {
+    segment {
+      each [)",
+                   other, ", ", vector, R"(] {
+        v0 = load p0[r]
+        v1 = load p1[@in0, c]
+        store p2[r, c] = v1
+      }
+    }
+  }
+}
+)"),
+            Toy());
+}
+
+TEST(EstimateKernel, ReadsAtIndicesCountWhatTheseCanName) {
+  const Estimate few = Gathered(1000, "c");
+  EXPECT_EQ(few.activation_bytes, 10 * 8 + 2 * 10 * 64 * 4);
+  EXPECT_EQ(Gathered(100000, "c").activation_bytes, few.activation_bytes);
+  EXPECT_EQ(Gathered(4, "c").activation_bytes, 10 * 8 + (4 + 10) * 64 * 4) << "the whole table";
+  // Lanes that each look elsewhere move one by one.
+  EXPECT_GT(Gathered(1000, "r").compute_us, 5 * few.compute_us);
+}
+
+// y[i, c] = sum of the 400 rows u[j] with index[j] == i.
+Estimate Scattered(int places) {
+  return Of(StrCat(R"(schedule "Scatter" {
+  dims i:)",
+                   places, R"( c:64 j:400
+  param p0 input i64[400] strides [1]
+  param p1 input f32[400,64] strides [64, 1]
+  param p2 output f32[)",
+                   places, R"(,64] strides [64, 1]
+  phase {
+    segment {
+      alloc t0 staged f32[i, c]
+      init t0 = sum
+      each [i, j, c] at i = v0 {
+        v0 = load p0[j]
+        v1 = load p1[j, c]
+        reduce sum t0[i, c] = v1
+      }
+      each [i, c] {
+        v0 = load t0[i, c]
+        store p2[i, c] = v0
+      }
+    }
+  }
+}
+)"),
+            Toy());
+}
+
+TEST(EstimateKernel, PlacesThatAreReadAreNotWalked) {
+  const double few = Scattered(10).compute_us;
+  EXPECT_LT(Scattered(20).compute_us, 1.1 * few);
+  // A step for each update and one for each place, in additions at 1e9 a second.
+  EXPECT_LT(few, 400 * 64 * 6 / 1e3);
+  EXPECT_GT(few, 400 * 64 / 1e3);
+}
+
 TEST(Estimate, PairsHaveTheirRateWhereDenormalsMayBeFlushed) {
   auto program = ParseProgram(R"(program {
   %0 = input 0 : bf16[256,256]

@@ -345,6 +345,33 @@ TEST(DeviceSpec, TheSharedLevelIsTheNearestOne) {
   EXPECT_EQ(device.SharedLevel().name, "memory");
 }
 
+// The passes of a loop find what the pass before left, as near as it fits.
+TEST(DeviceSpec, LoopsStartSoonerAndFindWhatFitsTheCaches) {
+  DeviceSpec one = Named("amd-zen4");
+  one.threads = 1;
+  const int64_t own = one.OnChipBytes();
+  const int64_t shared = one.SharedLevel().UsableBytes();
+  for (int64_t bytes : {own, own + 1, shared + 1}) {
+    const DeviceSpec loop = one.InLoop(bytes);
+    EXPECT_EQ(loop.launch_s, one.call_s);
+    EXPECT_LE(loop.barrier_s, loop.launch_s);
+    const double far = loop.levels.back().bytes_per_s;
+    if (bytes == own) {
+      EXPECT_GT(far, 1e15);
+    } else {
+      EXPECT_EQ(far, (bytes <= shared ? one.SharedLevel() : one.levels.back()).bytes_per_s);
+    }
+  }
+  DeviceSpec two = one;
+  two.threads = 2;
+  EXPECT_EQ(two.InLoop(own).launch_s, two.relaunch_s);
+  EXPECT_EQ(two.InLoop(own).levels.back().bytes_per_s, two.SharedLevel().bytes_per_s);
+  // A host starts the kernels of a loop like all others.
+  const DeviceSpec gpu = Named("h100");
+  EXPECT_EQ(gpu.InLoop(1).launch_s, gpu.launch_s);
+  EXPECT_EQ(gpu.InLoop(1).levels.back().bytes_per_s, gpu.levels.back().bytes_per_s);
+}
+
 TEST(Target, WhatIsWrittenForAvx512RunsBesideBf16AndVnni) {
   for (Isa isa : {Isa::kAvx512Vnni, Isa::kAvx512Bf16, Isa::kAvx512Amx})
     EXPECT_EQ(VectorLevel(isa), Isa::kAvx512);

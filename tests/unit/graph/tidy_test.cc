@@ -62,5 +62,54 @@ TEST(Tidy, OrdersValuesAndLeavesOutWhatNobodyReads) {
   EXPECT_EQ(ToString(*again), ToString(program));
 }
 
+// A repeat writes all that it gives: a place for it stays, read or not.
+TEST(Tidy, KeepsEveryResultOfARepeat) {
+  Program program = ProgramOf(R"(graph "g" {
+  %0 = input "x" : f32[3,2]
+  %1 = input "h" : f32[2]
+  %2, %3 = Repeat(%0, %1) {body=repeat 3 {element f32[2], carried f32[2], %2 = Add(%0, %1), out %2, out %2}} : f32[2], f32[3,2]  "", "" @ ""
+  %4 = Neg(%3) : f32[3,2]  "" @ ""
+  output %4
+}
+)");
+  ASSERT_TRUE(Verify(program).ok()) << Verify(program);
+  const std::string before = ToString(program);
+  Tidy(&program);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
+  EXPECT_EQ(ToString(program), before);
+}
+
+// A repeat that nothing reads is left out with all its results.
+TEST(Tidy, LeavesOutARepeatThatNobodyReads) {
+  Program program = ProgramOf(R"(graph "g" {
+  %0 = input "x" : f32[3,2]
+  %1 = input "h" : f32[2]
+  %2, %3 = Repeat(%0, %1) {body=repeat 3 {element f32[2], carried f32[2], %2 = Add(%0, %1), out %2, out %2}} : f32[2], f32[3,2]  "", "" @ ""
+  %4 = Neg(%0) : f32[3,2]  "" @ ""
+  output %4
+}
+)");
+  Tidy(&program);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program);
+  EXPECT_EQ(program.ops.size(), 1U);
+}
+
+// Rows come right before the value that they lie in, whatever else gets its number late.
+TEST(Tidy, KeepsRowsBesideWhatTheyLieIn) {
+  Program program = ProgramOf(R"(graph "g" {
+  %0 = input "past" : f32[2,5,3]
+  %1 = input "x" : f32[2,2,3]
+  %2 = Exp(%1) : f32[2,2,3]  "new" @ "exp"
+  %3 = Concat(%0, %2) {axis=1} : f32[2,7,3]  "present" @ "cat"
+  output %3
+  share input 0 output 0 dim 1 capacity 9
+}
+)");
+  Tidy(&program);
+  EXPECT_TRUE(Verify(program).ok()) << Verify(program) << ToString(program);
+  auto again = ParseProgram(ToString(program));
+  ASSERT_TRUE(again.ok()) << again.status() << ToString(program);
+}
+
 }  // namespace
 }  // namespace fusion

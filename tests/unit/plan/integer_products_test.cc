@@ -125,6 +125,72 @@ TEST(MultiplyIntegers, ZeroPointsAreOfTheTypeOfWhatIsStored) {
   EXPECT_EQ(Multiplied(WithZero("  %3 = input \"z\" : i32[]")), 0);
 }
 
+// A direction of a recurrence's weights, [directions, k, columns]: a part of what is stored, with
+// its own dims, is what the product reads.
+TEST(MultiplyIntegers, ReadsPartsOfWhatIsStored) {
+  auto with = [](std::string_view slice) {
+    return StrCat(R"(graph "g" {
+  %0 = input "x" : u8[4,64]
+  %1 = weight "w" : i8[2,64,33]
+  %2 = const "z" : u8[] {7}
+)",
+                  slice, R"(
+  %5 = MatMulInteger(%0, %4, %2) : i32[4,33]  "" @ ""
+  output %5
+}
+)");
+  };
+  const std::string second =
+      with(R"(  %3 = Slice(%1) {axes=[0], ends=[2], starts=[1], steps=[1]} : i8[1,64,33]  "" @ ""
+  %4 = Squeeze(%3) {axes=[0]} : i8[64,33]  "" @ "")");
+  EXPECT_EQ(Multiplied(second), 1);
+  Program program = ProgramOf(second);
+  MultiplyIntegers(DeviceNamed("generic-avx512-vnni"), true, &program);
+  EXPECT_NE(ToString(program).find("%0[1, k, n]) : mul("), std::string::npos) << ToString(program);
+  // Transposed, too; but every second row of it is no part whose neighbours are neighbours.
+  EXPECT_EQ(Multiplied(R"(graph "g" {
+  %0 = input "x" : u8[4,64]
+  %1 = weight "w" : i8[33,64]
+  %2 = const "z" : u8[] {7}
+  %3 = Transpose(%1) {perm=[1, 0]} : i8[64,33]  "" @ ""
+  %4 = MatMulInteger(%0, %3, %2) : i32[4,33]  "" @ ""
+  output %4
+}
+)"),
+            1);
+  EXPECT_EQ(Multiplied(R"(graph "g" {
+  %0 = input "x" : u8[4,64]
+  %1 = weight "w" : i8[128,33]
+  %2 = const "z" : u8[] {7}
+  %3 = Slice(%1) {axes=[0], ends=[128], starts=[0], steps=[2]} : i8[64,33]  "" @ ""
+  %4 = MatMulInteger(%0, %3, %2) : i32[4,33]  "" @ ""
+  output %4
+}
+)"),
+            0);
+}
+
+// A zero point or scale for each column of a part.
+TEST(MultiplyIntegers, NumbersOfPartsMoveWithThem) {
+  const std::string text = R"(graph "g" {
+  %0 = input "x" : u8[4,64]
+  %1 = weight "w" : i8[2,64,33]
+  %2 = weight "zw" : i8[2,1,33]
+  %3 = const "z" : u8[] {7}
+  %4 = Cast(%1) {to="i32"} : i32[2,64,33]  "" @ ""
+  %5 = Cast(%2) {to="i32"} : i32[2,1,33]  "" @ ""
+  %6 = Sub(%4, %5) : i32[2,64,33]  "" @ ""
+  %7 = Slice(%6) {axes=[0], ends=[2], starts=[1], steps=[1]} : i32[1,64,33]  "" @ ""
+  %8 = Squeeze(%7) {axes=[0]} : i32[64,33]  "" @ ""
+  %9 = Cast(%0) {to="i32"} : i32[4,64]  "" @ ""
+  %10 = MatMul(%9, %8) : i32[4,33]  "" @ ""
+  output %10
+}
+)";
+  EXPECT_EQ(Multiplied(text), 1);
+  // The numbers themselves: tests/property/passes_equal_evaluator_test.cc.
+}
+
 TEST(MultiplyIntegers, LeavesWhatIsAskedToBeLeft) {
   Program program = ProgramOf(Quantised({}));
   const std::string before = ToString(program);

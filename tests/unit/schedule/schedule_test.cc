@@ -153,6 +153,69 @@ TEST(Schedule, ProductsOfNarrowOperands) {
   EXPECT_EQ(said("f32", "bf16", "blocked 1 by 4 pack 2", "", "k, m"), "");
 }
 
+constexpr const char* kPlaced = R"(schedule "scatter" {
+  dims a:2 b:3 c:4 j:5
+  param p0 input i64[5] strides [1]
+  param p1 input f32[5,4] strides [4, 1]
+  param p2 output f32[2,3,4] strides [12, 4, 1]
+  phase {
+    segment {
+      alloc t0 staged f32[a, b, c]
+      init t0 = sum
+      each [a, b, j, c] at 3*a + b = v0 {
+        v0 = load p0[j]
+        v1 = load p1[j, c]
+        reduce sum t0[a, b, c] = v1
+      }
+      each [a, b, c] {
+        v0 = load t0[a, b, c]
+        store p2[a, b, c] = v0
+      }
+    }
+  }
+}
+)";
+
+// Five rows, each added where its index says; two indices are no place.
+TEST(Schedule, PlacesThatAreRead) {
+  auto s = ParseSchedule(kPlaced);
+  ASSERT_TRUE(s.ok()) << s.status();
+  EXPECT_EQ(ToString(*s), kPlaced);
+  ASSERT_TRUE(Verify(*s).ok()) << Verify(*s);
+  HostTensor rows(DType::kF32, {5, 4});
+  for (int64_t i = 0; i < rows.elements(); ++i) rows.SetDouble(i, static_cast<double>(1 + i / 4));
+  std::vector<HostTensor> params = {
+      HostTensor::FromValues<int64_t>(DType::kI64, {5}, {4, 0, 6, 4, -1}), rows,
+      HostTensor(DType::kF32, {2, 3, 4})};
+  ASSERT_TRUE(Interpret(*s, &params).ok());
+  for (int64_t i = 0; i < params[2].elements(); ++i) {
+    const double expected = i / 4 == 4 ? 1 + 4 : i / 4 == 0 ? 2 : 0;
+    EXPECT_EQ(params[2].GetDouble(i), expected) << i;
+  }
+}
+
+TEST(Schedule, APlaceIsOneThatEmittersCanFind) {
+  auto broken = [](std::string_view from, std::string_view to) {
+    std::string text = kPlaced;
+    const size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos);
+    text.replace(at, from.size(), to);
+    auto s = ParseSchedule(text);
+    return s.ok() ? std::string(Message(Verify(*s))) : std::string(Message(s.status()));
+  };
+  constexpr const char* kDigits =
+      "schedule \"scatter\": a place is a mixed-radix number of dims before the last one";
+  EXPECT_EQ(broken("3*a + b = v0", "4*a + b = v0"), kDigits);
+  EXPECT_EQ(broken("3*a + b = v0", "3*a = v0"), kDigits);
+  EXPECT_EQ(broken("3*a + b = v0", "c = v0"), kDigits);
+  EXPECT_EQ(broken("= v0 {", "= v1 {"), "schedule \"scatter\": place v1 is no i64 of the steps");
+  EXPECT_EQ(broken("= v0 {", "= v7 {"), "schedule \"scatter\": a reduction before its place v7");
+  EXPECT_EQ(broken("v1 = load p1[j, c]", "v1 = load p1[j, c]\n        store p2[0, 0, c] = v1"),
+            "schedule \"scatter\": a store where points are found by place");
+  EXPECT_EQ(broken("load p0[j]", "load p0[a]"),
+            "schedule \"scatter\": a place that depends on the dims it is along");
+}
+
 TEST(Schedule, VerifyFindsBrokenSchedules) {
   auto broken = [](std::string from, std::string to) {
     std::string text = R"(schedule "s" {
