@@ -50,6 +50,8 @@ std::vector<ServiceLimit> LimitsOf(const ServerConfig& config, const PipelineOpt
       {"connections", config.max_connections, "connections", "--max-connections"},
       {"time of a call", Milliseconds(config.call_seconds), "ms", "--call-seconds"},
       {"bytes of requests under way", config.max_inflight_bytes, "bytes", "--max-inflight-bytes"},
+      {"memory of a planning", config.planning_bytes, "bytes", "--planning-bytes"},
+      {"steps of a planning", config.planning_steps, "steps", "--planning-steps"},
       {"messages, texts and numbers / 8 in a request", kMaxRequestObjects, "objects", ""},
       {"nesting of messages", kMaxMessageDepth, "levels", ""},
       {"keys in a GetKernels call", kMaxKernelKeys, "keys", ""},

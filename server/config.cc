@@ -72,8 +72,20 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
       ->check(CLI::Range(int64_t{1} << 10, int64_t{1} << 30))
       ->capture_default_str();
   app->add_option("--max-inflight-bytes", config->max_inflight_bytes,
-                  "Bytes of all requests under way; more are refused (RESOURCE_EXHAUSTED)")
+                  "Bytes of all requests under way; more are refused (RESOURCE_EXHAUSTED). Importing "
+                  "and planning them take up to three quarters of that as well")
       ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--planning-bytes", config->planning_bytes,
+                  "Memory that importing or planning one request may take; what takes more is "
+                  "refused (RESOURCE_EXHAUSTED)")
+      ->transform(CLI::AsSizeValue(false))
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app->add_option("--planning-steps", config->planning_steps,
+                  "Steps that importing or planning one request may take, most of them "
+                  "allocations; what takes more is refused (RESOURCE_EXHAUSTED)")
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app->add_option("--request-threads", config->request_threads,

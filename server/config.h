@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/job.h"
 #include "core/base/logging.h"
 #include "core/base/sanitizer.h"
 #include "core/bundle/options.h"
@@ -38,12 +39,14 @@ struct ServerConfig {
   int64_t request_queue = 256;
   int64_t max_request_bytes = int64_t{32} << 20;
   int64_t max_inflight_bytes = int64_t{256} << 20;
+  int64_t planning_bytes = JobLimits().bytes;
+  int64_t planning_steps = JobLimits().steps;
   int64_t max_streams = 1024;
   int64_t max_connections = 16384;
   double connection_idle_seconds = 1800;
   TenantLimits tenant_limits;
   double call_seconds = 600;
-  double abandoned_build_seconds = 30;  // below 0: for ever
+  double abandoned_build_seconds = 1;  // below 0: for ever
   double drain_seconds = 2;
   double grace_seconds = 10;
   std::string scratch_dir = "/tmp";

@@ -92,6 +92,10 @@ class RunningDaemon final : public Daemon {
                                    ? Interest::kForEver
                                    : Seconds(config().abandoned_build_seconds);
     pipeline_options_.planning.linger = linger;
+    pipeline_options_.planning.job = {.bytes = config().planning_bytes,
+                                      .steps = config().planning_steps};
+    job_memory_ = std::make_unique<JobMemory>(config().max_inflight_bytes / 4 * 3);
+    pipeline_options_.planning.memory = job_memory_.get();
     pipeline_options_.planning.spare_threads = kSparePlannings;
     pipeline_options_.builds.spare_threads = kSpareBuilds;
     pipeline_options_.builds.linger = linger;
@@ -160,6 +164,7 @@ class RunningDaemon final : public Daemon {
             .signer = *signer_,
             .import_keys = import_keys_,
             .admission = *admission_,
+            .job_memory = *job_memory_,
             .warm = *warm_,
             .observer = *metrics_,
             .logger = logger_,
@@ -395,6 +400,9 @@ class RunningDaemon final : public Daemon {
             .calls_queued = admission_->queued(),
             .inflight_bytes = admission_->bytes(),
             .inflight_limit_bytes = config().max_inflight_bytes,
+            .planning_bytes = job_memory_->used_bytes(),
+            .planning_limit_bytes = job_memory_->limit_bytes(),
+            .plannings_ended = job_memory_->ended(),
             .streams = admission_->streams(),
             .stream_limit = config().max_streams,
             .connections = connections.open,
@@ -472,6 +480,7 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<Store> store_;
   std::unique_ptr<MeasurementStore> measurements_;
   std::unique_ptr<WorkerPool> workers_;
+  std::unique_ptr<JobMemory> job_memory_;  // of pipeline_
   PipelineOptions pipeline_options_;
   Capabilities capabilities_;  // but for what workers say of themselves
   std::unique_ptr<FusionPipeline> pipeline_;

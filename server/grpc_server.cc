@@ -130,6 +130,7 @@ class RunningServer final : public GrpcServer {
         options.unusual_bytes,
         MemoryGuard::Reasons{.flooded = [this] { return census_->live() > kMostCalls; },
                              .cached = [this] { return CachedBytes(); },
+                             .jobs = [this] { return parts_.job_memory.used_bytes(); },
                              .requests = [this](bool begins) { return RequestBytes(begins); }},
         *listener_, parts_.logger);
     sweeper_ = std::thread([this] { EndLateCalls(); });

@@ -25,7 +25,8 @@ MemoryGuard::MemoryGuard(int64_t limit_bytes, Reasons reasons, ConnectionListene
       listener_(listener),
       logger_(logger),
       cached_(reasons_.cached()),
-      level_(ResidentBytes() - cached_),
+      jobs_(reasons_.jobs()),
+      level_(ResidentBytes() - cached_ - jobs_),
       thread_([this] { Watch(); }) {}
 
 void MemoryGuard::Stop() {
@@ -35,7 +36,8 @@ void MemoryGuard::Stop() {
 
 void MemoryGuard::Watch() {
   for (int look = 0; !over_.WaitFor(kLook); ++look) {
-    const int64_t now = ResidentBytes() - cached_;
+    jobs_ = std::max(jobs_, reasons_.jobs());
+    const int64_t now = ResidentBytes() - cached_ - jobs_;
     const bool flooded = reasons_.flooded();
     const bool is_short = flooded || now - level_ > limit_bytes_;
     listener_.SetShortOfMemory(is_short);
@@ -47,6 +49,7 @@ void MemoryGuard::Watch() {
     level_ = std::min(now, level_ + (now - level_) / 20);
     // What caches let go of the allocator gives back after a while.
     cached_ = std::max(reasons_.cached(), cached_ - cached_ / 20);
+    jobs_ -= jobs_ / 20;
   }
 }
 

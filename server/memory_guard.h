@@ -13,7 +13,7 @@ namespace fusion {
 
 /// Keeps callers from filling the memory with what is no call yet, or never will be one: heads
 /// that do not end (gRPC 1.51 looks at the size of each part alone), calls that are taken back
-/// faster than they can be forgotten. When the process's memory, but for what its caches keep, is
+/// faster than they can be forgotten. When the process's memory, but for what its caches keep and its jobs hold or held lately, is
 /// `limit_bytes` above its level of the last minute, the connection that has sent most in the last
 /// second, requests that came whole not counted, is closed, with those that sent at least half as
 /// much, and others, until it is not; new ones are refused. Level: the memory, or, where that is
@@ -25,6 +25,8 @@ class MemoryGuard {
     std::function<bool()> flooded;
     /// What caches keep of memory; asked once a second.
     std::function<int64_t()> cached;
+    /// What imports and plannings hold, which have a bound of their own (JobMemory).
+    std::function<int64_t()> jobs;
     /// Bytes of requests that came whole, by peer, since a second began; `begins`: this one does.
     std::function<ConnectionListener::BytesByPeer(bool begins)> requests;
   };
@@ -48,7 +50,8 @@ class MemoryGuard {
   Logger& logger_;
   std::atomic<int64_t> closed_{0};
   Event over_;
-  int64_t cached_;  // when it was asked last; of the thread, as the next
+  int64_t cached_;  // when it was asked last; of the thread, as the next two
+  int64_t jobs_;    // most of late
   int64_t level_;
   std::thread thread_;
 };

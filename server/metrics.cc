@@ -311,6 +311,15 @@ void ReadFlow(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   out->push_back(Reading("fusion_inflight_bytes", "Bytes of the requests under way.")
                      .Add({}, now.inflight_bytes)
                      .Take());
+  out->push_back(Reading("fusion_planning_bytes", "Memory of imports and plannings under way.")
+                     .Add({}, now.planning_bytes)
+                     .Take());
+  out->push_back(Reading("fusion_plannings_evicted_total",
+                         "Imports and plannings that ended because they held most of the memory "
+                         "for planning when it was used up.",
+                         MetricType::Counter)
+                     .Add({}, now.plannings_ended)
+                     .Take());
   Reading refused("fusion_admission_rejected_total", "Calls refused because of a limit.",
                   MetricType::Counter);
   for (const auto& [reason, calls] : now.refused) refused.Add({{"reason", reason}}, calls);

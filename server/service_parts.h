@@ -30,6 +30,7 @@ struct ServiceParts {
   Signer& signer;
   const std::vector<SigningKey>& import_keys;  // of --import-key
   Admission& admission;
+  const JobMemory& job_memory;  // of imports and plannings
   WarmAnswers& warm;
   RpcObserver& observer;
   Logger& logger;

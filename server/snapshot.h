@@ -35,6 +35,9 @@ struct ServerSnapshot {
   int64_t calls_queued = 0;
   int64_t inflight_bytes = 0;
   int64_t inflight_limit_bytes = 0;
+  int64_t planning_bytes = 0;  // that imports and plannings under way hold
+  int64_t planning_limit_bytes = 0;
+  int64_t plannings_ended = 0;  // because they held most of it when it was used up
   int64_t streams = 0;  // of the calls, those whose answers are read in parts
   int64_t stream_limit = 0;
   int64_t connections = 0;  // open ones

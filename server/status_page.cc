@@ -49,6 +49,8 @@ ordered_json ConfigJson(const ServerConfig& config) {
           {"request-queue", config.request_queue},
           {"max-request-bytes", config.max_request_bytes},
           {"max-inflight-bytes", config.max_inflight_bytes},
+          {"planning-bytes", config.planning_bytes},
+          {"planning-steps", config.planning_steps},
           {"max-streams", config.max_streams},
           {"max-connections", config.max_connections},
           {"connection-idle-seconds", config.connection_idle_seconds},

@@ -122,6 +122,10 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
     option->excludes(server)->group("Own fusiond");
   }
   AddConnectionOptions(app, server, a);
+  app->add_option("--deadline", a->deadline,
+                  "seconds that the service has for an answer; default: 300")
+      ->check(CLI::Range(0.001, 86400.0))
+      ->type_name("S");
   app->add_flag("--json", a->json, "one JSON object on stdout");
   app->add_flag("--quiet", a->quiet, "no progress on stderr");
 }

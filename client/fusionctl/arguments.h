@@ -85,6 +85,7 @@ struct Arguments {
   bool prefer_cache = false;  // what is cached is used without asking
   bool fallback = false;      // runs op by op without a plan
   double load_deadline = 30;  // seconds
+  std::optional<double> deadline;  // of a call, in seconds; none: the client library's
 
   // How --server is spoken to.
   std::string ca;           // file: TLS, with this CA; empty: plain text

@@ -29,8 +29,17 @@ absl::Status CheckToken(std::string_view token) {
 
 }  // namespace
 
+ClientOptions CallOptions(const Arguments& arguments) {
+  ClientOptions options;
+  if (arguments.deadline.has_value()) {
+    options.deadline = std::chrono::duration_cast<Nanoseconds>(
+        std::chrono::duration<double>(*arguments.deadline));
+  }
+  return options;
+}
+
 absl::StatusOr<ClientOptions> ConnectionOf(const Arguments& arguments) {
-  ClientOptions out;
+  ClientOptions out = CallOptions(arguments);
   if (!arguments.ca.empty()) {
     ClientTls& tls = out.tls.emplace();
     RETURN_IF_ERROR(ReadInto("--ca", arguments.ca, kMaxPemBytes, &tls.ca));

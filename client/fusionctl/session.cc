@@ -30,8 +30,8 @@ constexpr Nanoseconds kStartTimeout = std::chrono::seconds(30);
 // A process that dies closes its connections first.
 constexpr Nanoseconds kEndTimeout = std::chrono::milliseconds(500);
 
-absl::StatusOr<std::unique_ptr<Client>> ConnectEmbedded(EmbeddedServer* server) {
-  ClientOptions options;
+absl::StatusOr<std::unique_ptr<Client>> ConnectEmbedded(EmbeddedServer* server,
+                                                        ClientOptions options) {
   options.wait_for_ready = true;
   options.connect_timeout = std::chrono::milliseconds(500);
   Nanoseconds end = Clock::Real().Now() + kStartTimeout;
@@ -143,7 +143,7 @@ absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progr
                                           .signing_key = arguments.signing_key,
                                           .workers = arguments.workers,
                                           .start_timeout = kStartTimeout}));
-  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ConnectEmbedded(server.get()));
+  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ConnectEmbedded(server.get(), CallOptions(arguments)));
   absl::StatusOr<ExitCode> code = work(*client);
   if (absl::IsUnavailable(code.status())) RETURN_IF_ERROR(server->CheckRunning(kEndTimeout));
   return code;

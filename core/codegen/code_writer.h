@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/base/job.h"
 #include "core/base/text.h"
 
 namespace fusion {
@@ -17,6 +18,7 @@ class CodeWriter {
  public:
   template <typename... Parts>
   void Line(const Parts&... parts) {
+    Job::Step();
     text_.append(static_cast<size_t>(2 * depth_), ' ');
     (StrAppend(&text_, parts), ...);
     text_ += '\n';

@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "core/base/hash.h"
+#include "core/base/job.h"
 #include "core/graph/counted.h"
 #include "core/graph/evaluate.h"
 #include "core/op/derive.h"
@@ -74,6 +75,7 @@ SymbolId GraphBuilder::AddSymbol(SymbolDecl symbol) {
 }
 
 TensorId GraphBuilder::AddTensor(Tensor tensor) {
+  Job::Step();
   if (tensor.type.shape.is_static()) {
     auto elements = CheckedNumElements(tensor.type.shape.ToDims(), DTypeBytes(tensor.type.dtype));
     if (elements.ok()) bytes_ += static_cast<double>(*elements * DTypeBytes(tensor.type.dtype));

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/contains.h"
+#include "core/base/job.h"
 #include "core/graph/compose.h"
 #include "core/graph/coordinates.h"
 #include "core/graph/halves.h"
@@ -155,6 +156,7 @@ void ProgramBuilder::NormaliseInputs(LoopBody* body, std::vector<ValueId>* input
 }
 
 ValueId ProgramBuilder::AddValue(Value value) {
+  Job::Step();
   program_.values.push_back(std::move(value));
   direct_uses_.emplace_back();
   return static_cast<ValueId>(program_.values.size()) - 1;
@@ -561,6 +563,7 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
   for (TensorId id : graph.inputs()) leaf(id);
   for (NodeId n = 0; n < static_cast<NodeId>(graph.nodes().size()); ++n) {
     const Node& node = graph.node(n);
+    const AtNode at(n, node.def->name);
     std::vector<ProgramBuilder::Handle> inputs;
     for (TensorId id : node.inputs) {
       if (id == kNoTensor) {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <unordered_set>
 
+#include "core/base/job.h"
 #include "core/import/import.h"
 #include "core/onnx/constant_node.h"
 
@@ -146,6 +147,7 @@ class Flattener {
   absl::Status DefineOutputs(Frame* frame) {
     std::unordered_set<std::string_view> constants;
     for (const onnx::NodeProto& node : *frame->nodes) {
+      Job::Step();
       RETURN_IF_ERROR(Charge(1 + node.output_size()));
       for (const std::string& name : node.output()) {
         if (name.empty()) continue;

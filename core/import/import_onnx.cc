@@ -6,6 +6,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/base/job.h"
 #include "core/import/control_flow.h"
 #include "core/import/declared_types.h"
 #include "core/import/dropout.h"
@@ -490,6 +491,8 @@ class OnnxImporter {
   }
 
   absl::Status AddNode(const FlatNode& node) {
+    const AtNode at(node.name, node.op);
+    Job::Step();
     if (node.outputs.empty()) {
       return InvalidArgument(DescribeNode(node.name, node.op), ": has no output");
     }

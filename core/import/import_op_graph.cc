@@ -1,6 +1,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "core/base/job.h"
 #include "core/import/import.h"
 #include "core/import/normalise.h"
 #include "core/import/shared_names.h"
@@ -317,6 +318,7 @@ class OpGraphImporter {
   absl::Status AddNode(int index) {
     const v1::Node& node = graph_.nodes(index);
     std::string name = node.name().empty() ? StrCat("#", index) : node.name();
+    const AtNode at(name, node.op());
     auto parts = ReadNode(node);
     if (!parts.ok()) return Annotate(parts.status(), DescribeNode(name, node.op()));
     RETURN_IF_ERROR(Annotate(CheckNamedOutputs(*parts->def, parts->output_names.size()),

@@ -7,6 +7,7 @@
 #include <limits>
 #include <unordered_map>
 
+#include "core/base/job.h"
 #include "core/op/scalar_decisions.h"
 
 namespace fusion {
@@ -146,6 +147,7 @@ Expr Expr::Within(int axis, int64_t begin, int64_t end) {
 absl::StatusOr<Expr> Expr::Make(ScalarOp op, std::vector<Expr> args) {
   std::vector<DType> types;
   for (const Expr& a : args) types.push_back(a.type());
+  Job::Step();
   ASSIGN_OR_RETURN(DType type, ScalarResultType(op, types));
   return Expr(Node{.op = op, .type = type, .args = std::move(args)});
 }

@@ -1,5 +1,7 @@
 #include "core/op/index_map.h"
 
+#include "core/base/job.h"
+
 #include <algorithm>
 
 namespace fusion {
@@ -58,6 +60,7 @@ IndexExpr operator*(const IndexExpr& a, int64_t factor) {
 }
 
 IndexExpr IndexExpr::Substitute(const std::function<IndexExpr(int)>& axis) const {
+  Job::Step();
   IndexExpr out(constant_);
   out.indirect_ = indirect_;
   for (const Term& t : terms_) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/job.h"
 #include "core/op/derive.h"
 
 namespace fusion {
@@ -94,6 +95,7 @@ absl::StatusOr<Decomposition::Value> Decomposition::Apply(std::string_view op,
 
 absl::StatusOr<std::vector<Decomposition::Value>> Decomposition::ApplyMulti(
     std::string_view op, std::vector<Value> inputs, AttrMap attrs, int outputs) {
+  Job::Step();
   const OpDef* def = FindOp(op);
   FUSION_CHECK(def != nullptr, StrCat("a decomposition names a known op, not ", op));
   std::vector<std::optional<TensorType>> types;

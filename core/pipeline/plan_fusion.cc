@@ -115,7 +115,8 @@ FusionPipeline::FusionPipeline(const PipelineOptions& options, std::vector<Devic
       store_(store),
       clock_(clock),
       resolver_(std::move(specs), toolchain, options.recalled_bytes, options.rules,
-                options.registered, options.max_opt_level),
+                options.registered, options.max_opt_level, options.planning.job,
+                options.planning.memory),
       registry_(options.registered, logger),
       planning_(options.planning, toolchain, logger, clock),
       builds_(options.builds, toolchain, planning_, registry_, store, workers, logger, clock) {}

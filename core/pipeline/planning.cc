@@ -82,14 +82,14 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
   const bool follows = observer != nullptr && observer->FollowsOthers();
   auto watch = follows ? std::make_shared<StageWatch>() : nullptr;
   auto late = std::make_shared<std::atomic<bool>>(false);  // made between the look and the flight
-  auto make = [this, work, id, dumps, watch, late,
+  auto make = [this, work, id, dumps, watch, late, owner,
                asked = clock_.Now()](Interest& interest) -> PlannedOr {
-    if (!dumps.empty()) return MakeInTime(*work, id.second, dumps, asked, watch.get(), interest);
+    if (!dumps.empty()) return MakeInTime(*work, id.second, dumps, asked, watch.get(), interest, owner);
     if (auto known = Remembered(id)) {
       *late = true;
       return known;
     }
-    PlannedOr made = MakeInTime(*work, id.second, dumps, asked, watch.get(), interest);
+    PlannedOr made = MakeInTime(*work, id.second, dumps, asked, watch.get(), interest, owner);
     if (made.ok()) Remember(id, *made);
     return made;
   };
@@ -110,7 +110,8 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
 }
 
 PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
-                               Nanoseconds asked, StageObserver* observer, Interest& interest) {
+                               Nanoseconds asked, StageObserver* observer, Interest& interest,
+                               const WorkOwner& owner) {
   Nanoseconds start = clock_.Now();
   int64_t seconds = options_.limit / std::chrono::seconds(1);
   if (start - asked > options_.limit) {
@@ -119,12 +120,21 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
   CancelToken patience(stopping_, start + options_.limit, interest);
   StageContext stages{patience, clock_, dumps};
   stages.observer = observer;
+  Job job("planning", options_.job, options_.memory, owner.tenant, &patience);
+  stages.job = &job;
   PlannedOr planned = Make(work, alone, stages);
-  if (!absl::IsDeadlineExceeded(planned.status())) return planned;
-  std::string why =
-      StrCat("planning ", work.graph.nodes().size(), " nodes takes more than ", seconds, " s");
-  if (!dumps.empty()) return ResourceExhausted(why);  // it may have been the texts
-  absl::Status overrun = ResourceExhausted(why, "; it is not tried again for a while");
+  absl::Status overrun;
+  if (absl::IsDeadlineExceeded(planned.status())) {
+    overrun = ResourceExhausted("planning ", work.graph.nodes().size(), " nodes takes more than ",
+                                seconds, " s",
+                                dumps.empty() ? "; it is not tried again for a while" : "");
+  } else if (absl::IsResourceExhausted(planned.status()) &&
+             !RetryAfterOf(planned.status()).has_value()) {
+    overrun = planned.status();
+  } else {
+    return planned;
+  }
+  if (!dumps.empty()) return overrun;  // it may have been the texts
   overruns_.Remember(DigestOf({work.planning_key, alone}), {overrun}, options_.failure_ttl);
   return overrun;
 }

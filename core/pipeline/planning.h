@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/cancel.h"
+#include "core/base/job.h"
 #include "core/base/logging.h"
 #include "core/base/thread_pool.h"
 #include "core/bundle/answer.h"
@@ -34,6 +35,10 @@ struct PlanningOptions {
   int64_t remembered_bytes = int64_t{64} << 20;
   /// How long a graph whose planning took longer than the limit is not tried again.
   Nanoseconds failure_ttl = std::chrono::minutes(10);
+  /// What one planning may take.
+  JobLimits job;
+  /// What all of them may take, with imports; null: no bound. Outlives the Planning.
+  JobMemory* memory = nullptr;
   /// How long a planning that nobody waits for any more goes on.
   Nanoseconds linger = Interest::kForEver;
   /// What rewrites programs; tests have others.
@@ -73,7 +78,7 @@ class Planning {
   /// equal one that is under way, or lately. With `dumps` never lately: texts come from the values
   /// between stages, which are not kept. FailedPrecondition: what the request's lock pins does not
   /// come out, or cannot be compiled. ResourceExhausted: it takes longer than the limit, or took
-  /// so long lately, or too much waits to be planned. kCancelled or kDeadlineExceeded if `waiter`
+  /// so long lately, or more than PlanningOptions::job, or too much waits to be planned. kCancelled or kDeadlineExceeded if `waiter`
   /// ends first, which leaves the planning alone. Otherwise fails as MakePlan does. `observer` (may
   /// be null) is told of the stages, which other threads run, while this one waits.
   PlannedOr Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
@@ -114,7 +119,8 @@ class Planning {
   static Digest DigestOf(const PlanId& id);
 
   PlannedOr MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
-                       Nanoseconds asked, StageObserver* observer, Interest& interest);
+                       Nanoseconds asked, StageObserver* observer, Interest& interest,
+                       const WorkOwner& owner);
   PlannedOr Make(const Work& work, Alone alone, StageContext& stages);
   void CountSkipped(const std::vector<SkippedPass>& skipped);
   void Remember(const PlanId& id, std::shared_ptr<const Planned> planned);

@@ -105,6 +105,18 @@ RegisteredKernels Applicable(const RegisteredKernels& all, const PlanOptions& op
   return out;
 }
 
+// While it lives, stages are bounded by a job.
+class Bounded {
+ public:
+  Bounded(StageContext* stages, Job* job) : stages_(*stages) { stages_.job = job; }
+  ~Bounded() { stages_.job = nullptr; }
+  Bounded(const Bounded&) = delete;
+  Bounded& operator=(const Bounded&) = delete;
+
+ private:
+  StageContext& stages_;
+};
+
 Digest PlanningKey(const Work& work) {
   std::string more;
   for (const auto& [name, reason] : work.registered.unused) StrAppend(&more, StrCat(" ", name));
@@ -159,6 +171,8 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   auto resolved = std::make_shared<Resolved>();
   std::string warning;
   PlanRequest request = given;
+  Job job("import", job_, memory_, given.owner.tenant, &stages.cancel);
+  const Bounded bounded(&stages, &job);
   BindSingleValues(&request.options);
   const PlanOptions& options = request.options;
   for (const Rule& rule : options.rules) {
@@ -218,7 +232,7 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
     resolved->warnings.resize(kMostWarnings);
     resolved->warnings.push_back(StrCat("and ", more, " more"));
   }
-  RETURN_IF_ERROR(CheckSharing(graph, options));
+  RETURN_IF_ERROR(job.Do([&] { return CheckSharing(graph, options); }));
   // Buffers are made for the largest values, whatever values a run has.
   for (size_t i = 0; i < sharing.size(); ++i) {
     sharing[i].capacity = graph.shared_buffers()[i].capacity;

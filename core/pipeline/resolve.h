@@ -56,17 +56,22 @@ class Resolver {
  public:
   /// `recalled_bytes`: of graphs of recent requests. `rules` come before those of every request;
   /// `registered` are for every request that they apply to. A level above `max_opt_level` is taken
-  /// for it, with a warning.
+  /// for it, with a warning. An import takes no more than `job`, all of them and what else is
+  /// charged to `memory` (null: nothing, no bound; outlives the Resolver) no more than that.
   Resolver(std::vector<DeviceSpec> specs, const Toolchain& toolchain, int64_t recalled_bytes,
-           Rules rules = {}, RegisteredKernels registered = {}, int max_opt_level = kMaxOptLevel)
+           Rules rules = {}, RegisteredKernels registered = {}, int max_opt_level = kMaxOptLevel,
+           const JobLimits& job = {}, JobMemory* memory = nullptr)
       : specs_(std::move(specs)),
         toolchain_(toolchain),
         rules_(std::move(rules)),
         registered_(std::move(registered)),
         max_opt_level_(max_opt_level),
+        job_(job),
+        memory_(memory),
         recalled_(recalled_bytes) {}
 
-  /// InvalidArgument and Unimplemented name node, tensor, rule or field in the caller's words.
+  /// InvalidArgument and Unimplemented name node, tensor, rule or field in the caller's words;
+  /// ResourceExhausted does where the import takes too much.
   absl::StatusOr<std::shared_ptr<const Resolved>> Resolve(const PlanRequest& request,
                                                           StageContext& stages);
 
@@ -94,6 +99,8 @@ class Resolver {
   const Rules rules_;
   const RegisteredKernels registered_;
   const int max_opt_level_;
+  const JobLimits job_;
+  JobMemory* const memory_;
   mutable Mutex mutex_;
   LruMap<Digest, std::shared_ptr<const Resolved>> recalled_ ABSL_GUARDED_BY(mutex_);
 };

@@ -9,6 +9,7 @@
 #include "core/base/cancel.h"
 #include "core/base/clock.h"
 #include "core/base/fair_queue.h"
+#include "core/base/job.h"
 #include "core/base/mutex.h"
 #include "core/pipeline/dump.h"
 
@@ -60,6 +61,8 @@ struct StageContext {
   StageObserver* observer = nullptr;
   /// Whose request it is.
   WorkOwner owner = {};
+  /// What bounds stages now, which must be pure then; null: nothing.
+  Job* job = nullptr;
 };
 
 /// Runs one stage of a request, a function from value to value: checks that the request still wants
@@ -72,20 +75,23 @@ auto RunStage(StageContext& context, std::string_view name, Run run) -> decltype
   RETURN_IF_ERROR(context.cancel.Check());
   if (context.observer != nullptr) context.observer->OnStage(name, 0, 0);
   Nanoseconds start = context.clock.Now();
-  auto result = run();
-  if constexpr (requires { static_cast<absl::Status>(Verify(*result)); }) {
-    if (result.ok()) {
-      absl::Status sound = Verify(*result);
-      if (!sound.ok()) return Internal("stage ", name, " gave a bad result: ", Message(sound));
+  auto whole = [&]() -> decltype(run()) {
+    auto result = run();
+    if constexpr (requires { static_cast<absl::Status>(Verify(*result)); }) {
+      if (result.ok()) {
+        absl::Status sound = Verify(*result);
+        if (!sound.ok()) return Internal("stage ", name, " gave a bad result: ", Message(sound));
+      }
     }
-  }
-  context.times.push_back({std::string(name), context.clock.Now() - start});
-  if constexpr (requires { AppendDumps(*result, context.wanted, &context.dumps); }) {
-    if (result.ok() && !context.wanted.empty()) {
-      AppendDumps(*result, context.wanted, &context.dumps);
+    context.times.push_back({std::string(name), context.clock.Now() - start});
+    if constexpr (requires { AppendDumps(*result, context.wanted, &context.dumps); }) {
+      if (result.ok() && !context.wanted.empty()) {
+        AppendDumps(*result, context.wanted, &context.dumps);
+      }
     }
-  }
-  return result;
+    return result;
+  };
+  return context.job == nullptr ? whole() : context.job->Do(whole);
 }
 
 }  // namespace fusion

@@ -4,6 +4,7 @@
 #include <map>
 #include <numeric>
 
+#include "core/base/job.h"
 #include "core/graph/halves.h"
 #include "core/op/repeat.h"
 #include "core/plan/loop_sets.h"
@@ -231,6 +232,9 @@ bool GroupEvaluator::ReadsReinterpreted(const std::vector<LoopId>& loops) const 
 }
 
 absl::StatusOr<const GroupVerdict*> GroupEvaluator::Evaluate(const std::vector<LoopId>& loops) {
+  const LoopOp& last = program_.op(loops.back());
+  const AtNode at(last.origin, last.label);
+  Job::Step();
   RETURN_IF_ERROR(CheckCancel());
   if (ReadsReinterpreted(loops) && !HasRepeat(program_, loops)) return &reinterpreted_;
   ASSIGN_OR_RETURN(const Known* known, Find(loops));
@@ -436,11 +440,10 @@ absl::StatusOr<std::shared_ptr<GroupChoice>> GroupEvaluator::ChoiceOfOpaque(Loop
 absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::FindOpaque(const std::vector<LoopId>& loops) {
   Known known;
   if (loops.size() > 1) {
-    auto opaque = std::find_if(loops.begin(), loops.end(), [&](LoopId l) {
-      return program_.op(l).kind == LoopOp::kOpaque;
-    });
-    known.verdict.refusal = Refuse(RefusalCode::kOpaque, program_.op(*opaque).label,
-                                   " is a kernel of its own");
+    auto opaque = std::find_if(loops.begin(), loops.end(),
+                               [&](LoopId l) { return program_.op(l).kind == LoopOp::kOpaque; });
+    known.verdict.refusal =
+        Refuse(RefusalCode::kOpaque, program_.op(*opaque).label, " is a kernel of its own");
     return known;
   }
   absl::StatusOr<std::shared_ptr<GroupChoice>> made = ChoiceOfOpaque(loops[0]);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/cancel.h"
+#include "core/base/job.h"
 #include "core/bundle/plan.h"
 #include "core/bundle/plan_lock.h"
 #include "core/device/device_spec.h"
@@ -100,7 +101,6 @@ absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& de
                                         const PlanOptions& options,
                                         const CancelToken* cancel = nullptr);
 
-inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
 inline constexpr char kFailedRules[] = "fusion.v1/failed_rules";
 
 /// Raised whenever an equal request would get another plan; part of every plan key.

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/base/contains.h"
+#include "core/base/job.h"
 #include "core/base/refusal.h"
 #include "core/schedule/access.h"
 #include "core/schedule/block_windows.h"
@@ -133,6 +134,7 @@ class Enumerator {
         // Product units that fetch their operands take a constant in the form that suits them.
         if (device_.explicit_memory && HasConstant(p.op)) open.resize(1);
         for (bool swap : open) {
+          Job::Step();
           Choice c = base;
           c.products[p.op] = {.swap = swap, .block = BlocksOf(p.op, swap)[0]};
           next.push_back(std::move(c));

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "core/base/contains.h"
+#include "core/base/job.h"
 #include "core/base/refusal.h"
 
 namespace fusion {
@@ -28,6 +29,7 @@ size_t RegionBuilder::StepHash::operator()(const ElementOp& op) const {
 }
 
 int RegionBuilder::Emit(ElementOp op) {
+  Job::Step();
   // Steps without effect are emitted once: equal ones share their result.
   auto known = emitted_.find(op);
   if (known != emitted_.end()) return ops_[*known].result;
@@ -119,6 +121,7 @@ int RegionBuilder::ValueAt(int op, const Shift& shift, const std::vector<Guard>&
 }
 
 int RegionBuilder::ComputeAt(int op, const Shift& shift, const std::vector<Guard>& guards) {
+  Job::Step();
   const bool plain = shift.empty() && guards.empty();
   int* known = &computed_[static_cast<size_t>(op)];
   if (!plain) {

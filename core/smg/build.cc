@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "core/base/contains.h"
+#include "core/base/job.h"
 #include "core/op/simplify.h"
 #include "core/smg/smg.h"
 
@@ -119,9 +120,10 @@ class Builder {
 
   absl::StatusOr<Smg> Build() {
     for (size_t i = 0; i < loops_.size(); ++i) {
+      Job::Step();
       const LoopOp& op = program_.op(loops_[i]);
       if (op.kind != LoopOp::kLoop) {
-        return InvalidArgument(op.label, " reinterprets memory and cannot be fused");
+        return InvalidArgument(op.label, " is no loop over elements and cannot be fused");
       }
       writer_[op.output] = static_cast<int>(i);
       std::vector<int> axes;

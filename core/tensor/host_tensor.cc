@@ -1,5 +1,6 @@
 #include "core/tensor/host_tensor.h"
 
+#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 #include <limits>
 #include <new>
 #include <string>
+
+#include "core/base/job.h"
 
 namespace fusion {
 namespace {
@@ -62,7 +65,10 @@ bool FitsInMemory(int64_t bytes) {
   return bytes <= MachineMemoryBytes() && (bytes < kLookFrom || bytes <= AvailableBytes());
 }
 
-void HostTensor::Free::operator()(std::byte* p) const { std::free(p); }
+void HostTensor::Free::operator()(std::byte* p) const {
+  if (p != nullptr) Job::Release(static_cast<int64_t>(malloc_usable_size(p)));
+  std::free(p);
+}
 
 HostTensor::HostTensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
   elements_ = NumElements(dims_);
@@ -73,7 +79,9 @@ bool HostTensor::Allocate() {
   if (!FitsInMemory(byte_size())) return false;
   auto bytes = static_cast<size_t>(byte_size());
   size_t rounded = (bytes + 127) / 64 * 64;  // one cache line spare
+  if (!Job::HasRoom(static_cast<int64_t>(rounded))) return false;
   data_.reset(static_cast<std::byte*>(std::aligned_alloc(64, rounded)));
+  if (data_ != nullptr) Job::Charge(static_cast<int64_t>(malloc_usable_size(data_.get())));
   if (data_ != nullptr) std::memset(data_.get(), 0, rounded);
   return data_ != nullptr;
 }
@@ -84,8 +92,10 @@ absl::StatusOr<HostTensor> HostTensor::Create(DType dtype, Dims dims) {
   tensor.dtype_ = dtype;
   tensor.dims_ = std::move(dims);
   if (!tensor.Allocate()) {
+    const bool bounded = !Job::HasRoom(tensor.byte_size());
     return ResourceExhausted("no memory for a tensor ", DTypeName(dtype),
-                             DimsToString(tensor.dims_), " of ", tensor.byte_size(), " bytes");
+                             DimsToString(tensor.dims_), " of ", tensor.byte_size(), " bytes",
+                             bounded ? ": a request may take less (fusiond --planning-bytes)" : "");
   }
   return tensor;
 }

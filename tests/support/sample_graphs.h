@@ -475,12 +475,6 @@ inline constexpr SampleGraph kSampleGraphs[] = {
   output %1
 }
 )"},
-    {"sums_from_the_end", R"(graph "g" {
-  %0 = input "x" : f32[3,13]
-  %1 = CumSum(%0) {axis=[1], exclusive=1, reverse=1} : f32[3,13]  "" @ ""
-  output %1
-}
-)"},
     {"quantised_product", R"(graph "g" {
   %0 = input "x" : f32[5,20]
   %1 = weight "w" : i8[20,9]
@@ -504,13 +498,6 @@ inline constexpr SampleGraph kSampleGraphs[] = {
   %0 = input "x" : f32[4,7]
   %1 = EyeLike(%0) {k=2} : f32[4,7]  "" @ ""
   %2 = Add(%0, %1) : f32[4,7]  "" @ ""
-  output %2
-}
-)"},
-    {"smallest_by_rank", R"(graph "g" {
-  %0 = input "x" : f32[3,11,2]
-  %1, %2 = TopK(%0) {axis=1, k=7, largest=0} : f32[3,7,2], i64[3,7,2]  "", "" @ ""
-  output %1
   output %2
 }
 )"},
