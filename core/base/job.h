@@ -20,7 +20,7 @@ class Job;
 /// What one job may take.
 struct JobLimits {
   /// Memory that it holds at a time.
-  int64_t bytes = int64_t{128} << 20;
+  int64_t bytes = int64_t{192} << 20;
   /// Steps in all: an allocation is one, and so is each Job::Step.
   int64_t steps = int64_t{1} << 30;
 };
@@ -56,7 +56,7 @@ class JobMemory {
 /// Work for one request that is bounded, whatever the request says: by memory, by steps, and by its
 /// CancelToken.
 ///
-///   Job job("planning", {.bytes = 128 << 20}, &shared, owner, &cancel);
+///   Job job("planning", {.bytes = 192 << 20}, &shared, owner, &cancel);
 ///   absl::StatusOr<Plan> plan = job.Do([&] { return MakePlan(graph); });
 ///
 /// While Do runs, what its thread takes with operator new is charged to the job, in programs that
