@@ -131,8 +131,8 @@ int Main(int argc, char** argv) {
   }
   if (parsed.exit_code) {
     PrintError(wants_json, "USAGE",
-               StrCat(parsed.text, "; see fusionctl ", parsed.command,
-                      parsed.command.empty() ? "" : " ", "--help"));
+               StrCat(parsed.text, parsed.text.ends_with('?') ? " " : "; ", "see fusionctl ",
+                      parsed.command, parsed.command.empty() ? "" : " ", "--help"));
     return *parsed.exit_code;
   }
   const char* terminal = std::getenv("TERM");

@@ -81,7 +81,7 @@ void WrapLine(std::string_view line, size_t columns, std::string* out) {
     if (word == std::string_view::npos) return;
     const size_t end = std::min(line.find(' ', word), line.size());
     const size_t cells = Cells(line.substr(0, end));
-    if (!first && used + cells > columns && used > further.size()) {
+    if (!first && used + cells > columns) {
       *out += StrCat("\n", further);
       used = further.size();
       line.remove_prefix(word);

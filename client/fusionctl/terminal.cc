@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "client/fusionctl/shown_text.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
 
@@ -174,7 +175,9 @@ std::string Table::ToString(size_t terminal_columns) const {
   std::free(text);
   out = WithoutTrailingSpaces(out);
   if (left_out.empty()) return out;
-  return StrCat(out, "(no room for ", StrJoin(left_out, ", "), ": --json, or a wider terminal)\n");
+  const std::string note =
+      StrCat("(no room for ", StrJoin(left_out, ", "), ": --json, or a wider terminal)");
+  return StrCat(out, Wrapped(note, terminal_columns), "\n");
 }
 
 std::string HumanMicroseconds(double us) {

@@ -1,4 +1,5 @@
 // What people see: output that fits their terminal, messages in their words, names that do nothing.
+#include <algorithm>
 #include <filesystem>
 #include <limits>
 
@@ -26,19 +27,21 @@ class TerminalTest : public FusionctlTest {
   }
 };
 
-// Cells of a line without the sequences of colours.
+// The most cells that a line takes, sequences of colours aside. A line may be drawn several times,
+// each behind a '\r'.
 size_t Cells(std::string_view line) {
   size_t cells = 0;
+  size_t most = 0;
   for (size_t i = 0; i < line.size(); ++i) {
     if (line[i] == '\x1b') {
       while (i < line.size() && line[i] != 'm' && line[i] != 'K') ++i;
     } else if (line[i] == '\r') {
       cells = 0;
     } else {
-      ++cells;
+      most = std::max(most, ++cells);
     }
   }
-  return cells;
+  return most;
 }
 
 TEST_F(TerminalTest, CommandsFitATerminalOf80Columns) {
@@ -141,7 +144,7 @@ TEST_F(TerminalTest, ANodeThatDoesNotFitNamesItsInputs) {
 
 TEST_F(TerminalTest, ElementTypesHaveNames) {
   for (const auto& [code, name] : std::vector<std::pair<int, std::string>>{
-           {8, "STRING (8)"}, {14, "COMPLEX64 (14)"}, {23, "FLOAT4E2M1 (23)"}, {99, "number 99"}}) {
+           {8, "STRING (8)"}, {14, "COMPLEX64 (14)"}, {99, "number 99"}}) {
     TestModel m;
     m.Input("x", {4}).Node("Relu", {"x"}, {"y"}).Output("y");
     onnx::ModelProto model = m.proto();
@@ -192,10 +195,10 @@ TEST_F(TerminalTest, UnknownWordsAreAnsweredWithTheNearest) {
   const ProgramResult command = BareCtl({"verfiy", "m.onnx"});
   EXPECT_EQ(command.code, 2);
   ExpectOneErrorLine(command);
-  EXPECT_THAT(command.err, HasSubstr("did you mean verify?; see fusionctl --help"));
+  EXPECT_THAT(command.err, HasSubstr("did you mean verify? see fusionctl --help"));
   const ProgramResult option = BareCtl({"list", "--serv", "a:1"});
   EXPECT_EQ(option.code, 2);
-  EXPECT_THAT(option.err, HasSubstr("did you mean --server?; see fusionctl list --help"));
+  EXPECT_THAT(option.err, HasSubstr("did you mean --server? see fusionctl list --help"));
 }
 
 }  // namespace

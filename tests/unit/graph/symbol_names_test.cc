@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "absl/strings/cord.h"
+
 namespace fusion {
 namespace {
 
