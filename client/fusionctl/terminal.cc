@@ -115,16 +115,22 @@ void Progress::Clear() {
   shown_ = false;
 }
 
-// Which columns are shown.
-std::vector<bool> Table::Fitting(size_t terminal_columns) const {
-  std::vector<bool> shown(columns_.size(), true);
-  if (terminal_columns == 0) return shown;
+// What each column takes at least.
+std::vector<size_t> Table::Widths() const {
   std::vector<size_t> widths;
   for (size_t i = 0; i < columns_.size(); ++i) {
     size_t width = CellsOf(columns_[i].heading);
     for (const auto& row : rows_) width = std::max(width, CellsOf(row[i]));
     widths.push_back(columns_[i].align == kCut ? std::min(width, kLeastCut) : width);
   }
+  return widths;
+}
+
+// Which columns are shown.
+std::vector<bool> Table::Fitting(size_t terminal_columns) const {
+  std::vector<bool> shown(columns_.size(), true);
+  if (terminal_columns == 0) return shown;
+  const std::vector<size_t> widths = Widths();
   for (;;) {
     size_t all = 0;
     size_t next = columns_.size();
@@ -139,8 +145,24 @@ std::vector<bool> Table::Fitting(size_t terminal_columns) const {
   }
 }
 
+// Of a column that is cut: the library cuts cells, and leaves headings as they are.
+size_t Table::LongestHeading(const std::vector<bool>& shown, size_t terminal_columns) const {
+  if (terminal_columns == 0) return std::string::npos;
+  const std::vector<size_t> widths = Widths();
+  size_t others = 0;
+  size_t cut = 0;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (!shown[i]) continue;
+    others += kSeparator + (columns_[i].align == kCut ? 0 : widths[i]);
+    cut += columns_[i].align == kCut ? 1 : 0;
+  }
+  const size_t room = terminal_columns + kSeparator - std::min(others, terminal_columns);
+  return std::max(kLeastCut, room / std::max<size_t>(cut, 1));
+}
+
 std::string Table::ToString(size_t terminal_columns) const {
   const std::vector<bool> shown = Fitting(terminal_columns);
+  const size_t longest = LongestHeading(shown, terminal_columns);
   std::unique_ptr<libscols_table, FreeTable> table(scols_new_table());
   FUSION_CHECK(table != nullptr, "memory for a table");
   scols_table_enable_colors(table.get(), ColourOnStdout() ? 1 : 0);
@@ -152,11 +174,15 @@ std::string Table::ToString(size_t terminal_columns) const {
   for (size_t i = 0; i < columns_.size(); ++i) {
     const Column& column = columns_[i];
     if (!shown[i]) {
-      if (!column.heading.empty()) left_out.push_back(column.heading);
+      const bool says_something =
+          std::any_of(rows_.begin(), rows_.end(), [i](const auto& row) { return !row[i].empty(); });
+      if (says_something && !column.heading.empty()) left_out.push_back(column.heading);
       continue;
     }
+    const std::string heading =
+        column.align == kCut ? column.heading.substr(0, longest) : column.heading;
     libscols_column* c =
-        scols_table_new_column(table.get(), column.heading.c_str(), 0, Flags(column.align));
+        scols_table_new_column(table.get(), heading.c_str(), 0, Flags(column.align));
     FUSION_CHECK(c != nullptr, "memory for a column");
     scols_cell_set_color(scols_column_get_header(c), "bold");
   }

@@ -70,7 +70,9 @@ class Table {
   std::string ToString(size_t terminal_columns) const;
 
  private:
+  std::vector<size_t> Widths() const;
   std::vector<bool> Fitting(size_t terminal_columns) const;
+  size_t LongestHeading(const std::vector<bool>& shown, size_t terminal_columns) const;
 
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;

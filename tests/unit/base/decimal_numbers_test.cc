@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "core/base/text.h"
 
 namespace fusion {
@@ -15,7 +17,7 @@ TEST(DecimalNumbers, HexFloatsBecomeWhatPeopleRead) {
 
 TEST(DecimalNumbers, AreTheSameNumbers) {
   for (double value : {0.1, 1e-310, 123456789.125, -7e300}) {
-    EXPECT_EQ(std::stod(DecimalNumbers(HexDouble(value))), value);
+    EXPECT_EQ(std::strtod(DecimalNumbers(HexDouble(value)).c_str(), nullptr), value);
   }
 }
 

@@ -183,6 +183,17 @@ TEST(Table, FitsTheTerminal) {
   EXPECT_THAT(Wide().ToString(100), Not(HasSubstr("no room")));
 }
 
+TEST(Table, LongHeadingsAreCutAndEmptyColumnsAreNotMissed) {
+  Table table({{"groups"},
+               {"the smallest change, or the reason why not", Table::kCut},
+               {"pinned", Table::kLeft, /*spare=*/1}});
+  table.Add({"0 > 4", std::string(90, 'r'), ""});
+  const std::string text = table.ToString(40);
+  for (std::string_view line : StrSplit(text, '\n')) EXPECT_LE(line.size(), 40U) << text;
+  EXPECT_THAT(text, HasSubstr("groups  the smallest change"));
+  EXPECT_THAT(text, Not(HasSubstr("pinned")));
+}
+
 TEST(Table, IsWholeWhereThereIsNoTerminal) {
   EXPECT_THAT(Wide().ToString(0), HasSubstr(std::string(60, 'n')));
   EXPECT_THAT(Wide().ToString(0), HasSubstr("intel-skylake-server  12.34 MiB"));
