@@ -6,8 +6,9 @@
 #include <utility>
 #include <vector>
 
-#include "client/fusionctl/shown_text.h"
+#include "core/base/nearest_word.h"
 #include "core/base/text.h"
+#include "core/base/wrapped_text.h"
 
 namespace fusion {
 namespace {
@@ -128,11 +129,6 @@ std::vector<std::string> OptionsOf(const CLI::App& app) {
     for (const std::string& name : option->get_snames()) out.push_back(StrCat("-", name));
   }
   return out;
-}
-
-std::string DidYouMean(std::string_view word, const std::vector<std::string>& known) {
-  const std::string nearest = NearestWord(word, known);
-  return nearest.empty() ? "" : StrCat("; did you mean ", nearest, "?");
 }
 
 // The first word that looks like an option and is none; empty: there is none.

@@ -15,6 +15,7 @@
 #include "client/fusionctl/shown_text.h"
 #include "core/base/file.h"
 #include "core/base/shortage.h"
+#include "core/base/wrapped_text.h"
 #include "core/custom/custom_ops.h"
 #include "core/graph/test_values.h"
 #include "core/onnx/model_io.h"

@@ -57,63 +57,6 @@ bool ActsOnTerminal(uint32_t code) {
   return control || line || turns;
 }
 
-// Cells of a line: characters that are not in sequences of our own. Those that take two cells are
-// few here, and a line that is a little too long is wrapped by the terminal.
-size_t Cells(std::string_view text) {
-  size_t cells = 0;
-  while (!text.empty()) {
-    const std::string_view own = OwnSequence(text);
-    const size_t bytes = own.empty() ? std::max<size_t>(FirstCharacter(text).bytes, 1) : own.size();
-    if (own.empty()) ++cells;
-    text.remove_prefix(bytes);
-  }
-  return cells;
-}
-
-void WrapLine(std::string_view line, size_t columns, std::string* out) {
-  const size_t indent = std::min(line.find_first_not_of(' '), line.size());
-  const std::string further(std::min(indent + 2, columns / 2), ' ');
-  size_t used = 0;
-  bool first = true;
-  while (!line.empty()) {
-    // The spaces before a word and the word.
-    const size_t word = line.find_first_not_of(' ');
-    if (word == std::string_view::npos) return;
-    const size_t end = std::min(line.find(' ', word), line.size());
-    const size_t cells = Cells(line.substr(0, end));
-    if (!first && used + cells > columns) {
-      *out += StrCat("\n", further);
-      used = further.size();
-      line.remove_prefix(word);
-      const size_t rest = end - word;
-      used += Cells(line.substr(0, rest));
-      *out += line.substr(0, rest);
-      line.remove_prefix(rest);
-      continue;
-    }
-    *out += line.substr(0, end);
-    used += cells;
-    first = false;
-    line.remove_prefix(end);
-  }
-}
-
-// Letters that are other, more or less, or swapped with their neighbour (Damerau and Levenshtein).
-size_t Distance(std::string_view a, std::string_view b) {
-  std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
-  for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
-  for (size_t j = 0; j <= b.size(); ++j) d[0][j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t other = a[i - 1] == b[j - 1] ? 0 : 1;
-      d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + other});
-      const bool swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
-      if (swapped) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
-    }
-  }
-  return d[a.size()][b.size()];
-}
-
 }  // namespace
 
 std::string Shown(std::string_view text, bool own_colours) {
@@ -154,40 +97,6 @@ std::string ShownJson(std::string_view json) {
     json.remove_prefix(bytes);
   }
   return out;
-}
-
-std::string Wrapped(std::string_view text, size_t columns) {
-  if (columns == 0) return std::string(text);
-  std::string out;
-  bool first = true;
-  for (std::string_view line : StrSplit(text, '\n')) {
-    if (!first) out += '\n';
-    first = false;
-    if (Cells(line) <= columns) {
-      out += line;
-    } else {
-      WrapLine(line, columns, &out);
-    }
-  }
-  return out;
-}
-
-std::string NearestWord(std::string_view word, const std::vector<std::string>& known) {
-  constexpr size_t kLongest = 64;
-  if (word.empty() || word.size() > kLongest) return "";
-  // One letter in three may be wrong.
-  size_t least = word.size() / 3 + 1;
-  std::string nearest;
-  std::string longer;
-  int begun = 0;
-  for (const std::string& candidate : known) {
-    if (candidate.starts_with(word) && ++begun == 1) longer = candidate;
-    const size_t distance = Distance(word, candidate);
-    if (distance >= least) continue;
-    least = distance;
-    nearest = candidate;
-  }
-  return nearest.empty() && begun == 1 ? longer : nearest;
 }
 
 }  // namespace fusion

@@ -11,9 +11,9 @@
 #include <cstdlib>
 #include <memory>
 
-#include "client/fusionctl/shown_text.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
+#include "core/base/wrapped_text.h"
 
 namespace fusion {
 namespace {

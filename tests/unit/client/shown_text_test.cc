@@ -52,29 +52,6 @@ TEST(ShownJson, IsTheSameJson) {
             "{\n  \"a\": \"x\\u009b\\u202e\\u007f caf\xc3\xa9\"\n}");
 }
 
-TEST(Wrapped, BreaksAtSpaces) {
-  EXPECT_EQ(Wrapped("one two three four", 10), "one two\n  three\n  four");
-  EXPECT_EQ(Wrapped("  in: a b c d e f", 10), "  in: a b\n    c d e\n    f");
-  EXPECT_EQ(Wrapped("short\nlines\n", 10), "short\nlines\n");
-  EXPECT_EQ(Wrapped("a averylongwordthatfitsnowhere b", 10),
-            "a\n  averylongwordthatfitsnowhere\n  b");
-  EXPECT_EQ(Wrapped("one two three four", 0), "one two three four");
-  EXPECT_EQ(Wrapped("trailing          ", 10), "trailing");
-  EXPECT_EQ(Wrapped("\x1b[1mone two\x1b[0m", 7), "\x1b[1mone two\x1b[0m") << "colours take no room";
-}
-
-TEST(NearestWord, IsTheOneThatWasMeant) {
-  const std::vector<std::string> commands = {"plan", "run", "bench", "verify", "status", "store"};
-  EXPECT_EQ(NearestWord("paln", commands), "plan");
-  EXPECT_EQ(NearestWord("benhc", commands), "bench");
-  EXPECT_EQ(NearestWord("verfy", commands), "verify");
-  EXPECT_EQ(NearestWord("stat", commands), "status");
-  EXPECT_EQ(NearestWord("st", commands), "") << "two begin so";
-  EXPECT_EQ(NearestWord("foo", commands), "");
-  EXPECT_EQ(NearestWord("", commands), "");
-  EXPECT_EQ(NearestWord(std::string(100'000, 'p'), commands), "");
-}
-
 TEST(UserWords, FieldsOfTheRequestAreOptions) {
   Arguments a;
   a.lock = "my.lock";
