@@ -82,12 +82,12 @@ TEST(CheckConfigTest, SaysWhetherAStartWouldWorkAndStartsNothing) {
 // Every flag and every entry of every file, not the first that is wrong.
 TEST(CheckConfigTest, SaysEverythingThatIsWrongAtOnce) {
   ScratchDir dir;
-  const std::string rules =
-      dir.Write("rules.textproto",
-                "rules { name: 'a' pattern { nodes { id: 'x' ops: 'NoSuchOp' } } forbid {} }\n"
-                "rules { name: 'b' pattern { nodes { id: 'x' ops: 'Relu' } } forbid {} }\n"
-                "rules { name: 'b' pattern { nodes { id: 'x' ops: 'Relu' } } forbid {} }\n"
-                "rules { name: 'c' }\n");
+  const std::string rules = dir.Write(
+      "rules.textproto",
+      "rules { name: 'a' pattern { nodes { id: 'x' ops: 'NoSuchOp' } } bias { factor: 0.9 } }\n"
+      "rules { name: 'b' pattern { nodes { id: 'x' ops: 'Relu' } } bias { factor: 0.9 } }\n"
+      "rules { name: 'b' pattern { nodes { id: 'x' ops: 'Relu' } } bias { factor: 0.9 } }\n"
+      "rules { name: 'c' }\n");
   const std::string kernels =
       dir.Write("kernels.textproto", "kernels { name: 'k' }\nkernels { name: 'l' }\n");
   const ProgramEnd end =
