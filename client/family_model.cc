@@ -111,6 +111,7 @@ absl::StatusOr<std::unique_ptr<FamilyModel>> FamilyModel::Load(const Client& cli
       ReferenceWeights(*model, {.directory = directory, .overridden = options.model.overridden}));
   FusionRequest request;
   request.onnx_model = bare.SerializeAsString();
+  request.model_name = bare.graph().name();
   request.target =
       options.model.target ? *options.model.target : DetectTarget(options.model.executor.threads);
   request.options = options.model.plan;

@@ -49,6 +49,7 @@ absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& clien
       ReferenceWeights(model, {.directory = directory, .overridden = options.overridden}));
   FusionRequest request;
   request.onnx_model = bare.SerializeAsString();
+  request.model_name = bare.graph().name();
   request.target = options.target ? *options.target : DetectTarget(options.executor.threads);
   request.options = options.plan;
   request.allow_fused = options.allow_fused;

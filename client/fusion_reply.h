@@ -26,6 +26,7 @@ struct FusionRequest {
   PlanOptions options;
   std::vector<DumpKind> dumps;
   std::string request_id;  // for the server's log
+  std::string model_name;  // what people call it, for lists and reports; no part of the plan's key
   /// W3C Trace Context of what this request is part of, for the server's log; empty: the client's.
   std::string traceparent;
   /// Whether the model may be one whose groups are nodes already (ExportFused): it is then planned

@@ -45,6 +45,7 @@ absl::Status EncodeRequest(const FusionRequest& request, int64_t max_bytes,
   EncodeOptions(request.options, out->mutable_options(), out->mutable_hints());
   for (DumpKind kind : request.dumps) out->add_dumps(ToWire(kind));
   out->set_request_id(TextToWire(request.request_id));
+  out->set_model_name(TextToWire(request.model_name));
   out->set_allow_fused(request.allow_fused);
   out->set_explain_miss(request.explain_miss);
   auto bytes = static_cast<int64_t>(out->ByteSizeLong());
@@ -59,6 +60,7 @@ absl::StatusOr<Digest> RequestDigest(const FusionRequest& request) {
   v1::PlanFusionRequest wire;
   RETURN_IF_ERROR(EncodeRequest(request, INT32_MAX, &wire));
   wire.clear_request_id();
+  wire.clear_model_name();
   std::string bytes;
   {
     google::protobuf::io::StringOutputStream stream(&bytes);

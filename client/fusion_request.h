@@ -16,8 +16,8 @@ absl::Status EncodeRequest(const FusionRequest& request, int64_t max_bytes,
 
 /// Names what decides the answer to a request on the client's side: model without weights, target,
 /// options, hints, rules, and the version of this library and of the kernel ABI; not
-/// `request_id` and `traceparent`, which are for logs. Equal requests have equal digests on every
-/// machine.
+/// `request_id`, `traceparent` and `model_name`, which are for people. Equal requests have equal
+/// digests on every machine.
 absl::StatusOr<Digest> RequestDigest(const FusionRequest& request);
 
 }  // namespace fusion

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/decimal_numbers.h"
 #include "core/base/trace.h"
 #include "core/wire/error_details.h"
 #include "core/wire/scalars.h"
@@ -21,7 +22,7 @@ constexpr int64_t kReadTimes = 4;
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
-  std::string message(Message(status));
+  std::string message = DecimalNumbers(Message(status));
   if (message.size() > kMaxMessageBytes) {
     message.resize(kMaxMessageBytes - 3);
     message += "...";

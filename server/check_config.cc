@@ -66,19 +66,22 @@ class Checker {
   }
 
   void Files() {
-    if (!config_.rules_file.empty()) {
-      absl::StatusOr<Rules> rules = ReadRulesFile(config_.rules_file, CheckRuleOps);
-      Found(Annotated(rules.status(), "--rules-file"), [&] {
-        return StrCat("--rules-file ", config_.rules_file, ": ", rules->size(), " rules");
-      });
+    if (const std::string& path = config_.rules_file; !path.empty()) {
+      for (const absl::Status& one : ProblemsOfRulesFile(path, CheckRuleOps)) {
+        Found(Annotate(one, "--rules-file"), "");
+      }
+      absl::StatusOr<Rules> rules = ReadRulesFile(path, CheckRuleOps);
+      if (rules.ok()) {
+        Found(absl::OkStatus(), StrCat("--rules-file ", path, ": ", rules->size(), " rules"));
+      }
     }
-    if (!config_.kernels.empty()) {
-      absl::StatusOr<RegisteredKernels> kernels =
-          ReadRegisteredKernels(config_.kernels, CheckRuleOps);
-      Found(Annotated(kernels.status(), "--kernels"), [&] {
-        return StrCat("--kernels ", config_.kernels, ": ", kernels->size(), " kernels");
-      });
+    if (const std::string& path = config_.kernels; !path.empty()) {
+      for (const absl::Status& one : ProblemsOfRegisteredKernels(path, CheckRuleOps)) {
+        Found(Annotate(one, "--kernels"), "");
+      }
+      absl::StatusOr<RegisteredKernels> kernels = ReadRegisteredKernels(path, CheckRuleOps);
       if (!kernels.ok()) return;
+      Found(absl::OkStatus(), StrCat("--kernels ", path, ": ", kernels->size(), " kernels"));
       for (const absl::Status& untrusted : UntrustedSources(*kernels)) Untrusted(untrusted);
     }
   }

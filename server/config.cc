@@ -8,6 +8,8 @@
 
 #include "core/base/contains.h"
 #include "core/base/file.h"
+#include "core/base/nearest_word.h"
+#include "core/base/wrapped_text.h"
 
 namespace fusion {
 namespace {
@@ -18,6 +20,9 @@ constexpr const char* kSummary =
     "Every option may stand in the file of --config under its name without dashes.";
 
 constexpr const char* kFooter =
+    "Example:\n"
+    "  fusiond --listen unix:/run/fusiond.sock --listen 127.0.0.1:50051 --store "
+    "/var/lib/fusiond\n\n"
     "Signals: SIGTERM and SIGINT drain and stop, within drain-seconds + 2 grace-seconds; another "
     "SIGINT stops at once. SIGHUP reads certificates and tokens again.\n"
     "Exit codes: 0 stopped as asked, 1 cannot start or broken, 2 bad flags or config file.";
@@ -379,8 +384,32 @@ struct Sifted {
   std::vector<std::string> problems;  // "FILE:LINE: ..." or "--flag: ..."
 };
 
+// The library writes descriptions in lines of any length, from a column on.
+std::string WrappedHelp(const std::string& text) {
+  constexpr size_t kColumns = 100;
+  constexpr size_t kDescriptions = 30;  // CLI::FormatterBase's width of names
+  return StrJoin(StrSplit(text, '\n'), "\n", [&](std::string_view line) {
+    const bool option = line.starts_with("  -") || line.starts_with("      ");
+    return Wrapped(line, kColumns, option ? kDescriptions : 0);
+  });
+}
+
+// Where no option is called so: the one that was meant.
+std::string MeantOption(const CLI::App& app, std::string_view name) {
+  std::vector<std::string> known;
+  const bool dashes = name.starts_with("--");
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& one : option->get_lnames()) {
+      known.push_back(StrCat(dashes ? "--" : "", one));
+    }
+  }
+  name = name.substr(0, name.find('='));
+  return Contains(known, std::string(name)) ? "" : DidYouMean(name, known);
+}
+
 // What is wrong with one option; empty: nothing.
 std::string WhyNot(std::vector<std::string> words, std::vector<CLI::ConfigItem> items) {
+  const std::string name = items.empty() ? words.front() : items.front().name;
   CommandLine ignored;
   Words more;
   CLI::App app("", "fusiond");
@@ -390,7 +419,7 @@ std::string WhyNot(std::vector<std::string> words, std::vector<CLI::ConfigItem> 
   try {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
-    if (error.get_exit_code() != 0) return WordsOf(error);
+    if (error.get_exit_code() != 0) return StrCat(WordsOf(error), MeantOption(app, name));
   }
   return "";
 }
@@ -480,7 +509,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     std::ostringstream out, err;
     if (app.exit(error, out, err) == 0) {
       line.exit_code = 0;
-      line.text = out.str();
+      line.text = WrappedHelp(out.str());
       return line;
     }
     // Which of them are to blame only a look at each of them says.

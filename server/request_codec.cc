@@ -96,6 +96,7 @@ class ParsedRequest final : public DecodedRequest {
     request_id_ = wire.request_id().substr(0, kMaxRequestIdBytes);
     RETURN_IF_ERROR(DecodeGraph(wire));
     request_.allow_fused = wire.allow_fused();
+    request_.model_name = Beginning(wire.model_name(), kMaxModelNameBytes);
     if (!wire.has_target()) return InvalidArgument("target: missing");
     ASSIGN_OR_RETURN(request_.target, DecodeTarget(wire.target()));
     ASSIGN_OR_RETURN(request_.options, DecodeOptions(wire.options(), wire.hints()));

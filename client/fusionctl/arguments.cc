@@ -6,6 +6,7 @@
 #include <map>
 #include <sstream>
 
+#include "client/fusionctl/help.h"
 #include "client/fusionctl/model_options.h"
 #include "client/fusionctl/option_words.h"
 #include "core/base/text.h"
@@ -17,18 +18,6 @@ namespace {
 constexpr const char* kSummary =
     "fusionctl plans, runs and checks ONNX models as fused kernels.\n"
     "Without --server it starts a fusiond of its own on a private socket and stops it at the end.";
-
-constexpr const char* kFooter =
-    "Exit codes: 0 done or passed; 1 verify or run --compare found values outside the\n"
-    "tolerance, store verify found damage, store import refused plans; 2 bad usage;\n"
-    "3 bad input (missing or malformed file, unsupported op, data that do not fit the model, a "
-    "rule\n"
-    "that forces what no kernel can be);\n"
-    "4 the service cannot be reached or started, or failed;\n"
-    "5 this machine has too little memory to run or evaluate the model.\n"
-    "Errors are one line on stderr; with --json also {\"error\":{\"code\",\"message\"}} on "
-    "stdout.\n"
-    "NO_COLOR turns colours off; they and progress show on terminals only.";
 
 const Choices<ShowWhat> kShowWhats = {
     {"graph", ShowWhat::kGraph}, {"program", ShowWhat::kProgram},   {"smg", ShowWhat::kSmg},
@@ -134,7 +123,7 @@ CLI::App* AddLocalCommand(CLI::App* app, const char* name, const char* help, Arg
                           CommandKind kind) {
   CLI::App* command = app->add_subcommand(name, help);
   command->callback([a, kind] { a->command = kind; });
-  command->footer(kFooter);
+  command->footer(HelpFooter(name));
   return command;
 }
 
@@ -622,24 +611,12 @@ std::string Contradiction(const Arguments& a) {
   return "";
 }
 
-// The parser's own words for this do not say which word it is about.
-std::string CommandError(CLI::App* app, int argc, const char* const* argv) {
-  std::vector<std::string> commands;
-  for (const CLI::App* command : app->get_subcommands([](const CLI::App*) { return true; })) {
-    commands.push_back(command->get_name());
-  }
-  std::string_view word = argc > 1 ? argv[1] : "";
-  bool known = std::find(commands.begin(), commands.end(), word) != commands.end();
-  if (known || word.starts_with("-")) return "";
-  return StrCat(argc > 1 ? StrCat(QuoteShort(word), " is no command") : "no command is given",
-                "; expected one of ", StrJoin(commands, ", "));
-}
-
 }  // namespace
 
 std::unique_ptr<CLI::App> MakeCommandLine(Arguments* arguments) {
   auto app = std::make_unique<CLI::App>(kSummary, "fusionctl");
-  app->footer(kFooter);
+  FormatHelp(app.get());
+  app->footer(HelpFooter(""));
   app->set_version_flag("--version", "fusionctl " FUSION_VERSION);
   app->require_subcommand(1);
   AddCommands(app.get(), arguments);
@@ -649,13 +626,14 @@ std::unique_ptr<CLI::App> MakeCommandLine(Arguments* arguments) {
 ParsedArguments ParseArguments(int argc, const char* const* argv) {
   ParsedArguments out;
   std::unique_ptr<CLI::App> app = MakeCommandLine(&out.arguments);
+  if (argc > 1 && IsCommand(*app, argv[1])) out.command = argv[1];
   try {
     app->parse(argc, argv);
   } catch (const CLI::ParseError& error) {  // the library has no other way to say it
     std::ostringstream text, ignored;
     bool asked = app->exit(error, text, ignored) == 0;
     out.exit_code = asked ? kExitOk : kExitUsage;
-    out.text = asked ? text.str() : CommandError(app.get(), argc, argv);
+    out.text = asked ? text.str() : UnknownWord(*app, argc, argv);
     if (out.text.empty()) out.text = error.what();
     return out;
   }

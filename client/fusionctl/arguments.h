@@ -21,8 +21,9 @@ enum ExitCode : int {
   kExitMismatch = 1,  // verify, run --compare: values differ; store verify: damage; store import:
                       // plans that were refused
   kExitUsage = 2,
-  kExitBadInput = 3,  // a file is missing or malformed, an op is not supported, data do not fit
-  kExitService = 4,   // fusiond cannot be reached or started, or failed
+  kExitBadInput = 3,  // a file is missing or malformed, an op is not supported, data do not fit,
+                      // or what is asked for cannot be done as it is
+  kExitService = 4,   // fusiond cannot be reached or started, refuses the caller, or failed
   kExitNoMemory = 5,  // this process has too little memory for the model
 };
 
@@ -173,6 +174,8 @@ struct ParsedArguments {
   /// kExitUsage (one line, stderr).
   std::optional<ExitCode> exit_code;
   std::string text;
+  /// The first word, if it is a command: whose --help says more.
+  std::string command;
 };
 
 ParsedArguments ParseArguments(int argc, const char* const* argv);

@@ -7,6 +7,7 @@
 #include "client/detect_target.h"
 #include "client/fusionctl/contender.h"
 #include "client/fusionctl/kernel_times.h"
+#include "client/fusionctl/output_summary.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/statistics.h"
 #include "core/tensor/compare.h"
@@ -219,21 +220,22 @@ Json ContenderJson(const Arguments& arguments, const Contender& c) {
 Json BenchJson(const Arguments& arguments, const RunInputs& inputs, const BenchResult& result) {
   const Plan& plan = result.fused.plan();
   MedianInterval ratio = result.ratio();
-  Json out = {{"model", arguments.model},
-              {"data", inputs.data.name},
-              {"target", plan.target},
-              {"isa", plan.isa},
-              {"threads", plan.threads},
-              {"numerics", NumericsName(plan.numerics)},
-              {"device", DeviceName()},
-              {"warmup", arguments.warmup},
-              {"pairs", result.fused.latency_us().size()},
-              {"fused", ContenderJson(arguments, result.fused)},
-              {"op_by_op", ContenderJson(arguments, result.op_by_op)},
-              {"ratio", {{"median", ratio.median}, {"low95", ratio.low}, {"high95", ratio.high}}},
-              {"max_rel_between", result.largest_difference()},
-              {"process_peak_rss_bytes", ProcessPeakRssBytes()},
-              {"reported_samples", Json()}};
+  Json out = {
+      {"model", arguments.model},
+      {"data", inputs.data.name},
+      {"target", plan.target},
+      {"isa", plan.isa},
+      {"threads", plan.threads},
+      {"numerics", NumericsName(plan.numerics)},
+      {"device", DeviceName()},
+      {"warmup", arguments.warmup},
+      {"pairs", result.fused.latency_us().size()},
+      {"fused", ContenderJson(arguments, result.fused)},
+      {"op_by_op", ContenderJson(arguments, result.op_by_op)},
+      {"ratio", {{"median", ratio.median}, {"low95", ratio.low}, {"high95", ratio.high}}},
+      {"max_rel_between", DifferenceJson({.max_rel = result.largest_difference()})["max_rel"]},
+      {"process_peak_rss_bytes", ProcessPeakRssBytes()},
+      {"reported_samples", Json()}};
   if (result.reported_samples) out["reported_samples"] = *result.reported_samples;
   if (!result.report_error.empty()) out["report_error"] = result.report_error;
   return out;
@@ -242,13 +244,13 @@ Json BenchJson(const Arguments& arguments, const RunInputs& inputs, const BenchR
 std::string LatencyTable(const BenchResult& result) {
   Table table({{""},
                {"median", Table::kRight},
-               {"p10", Table::kRight},
-               {"p90", Table::kRight},
+               {"p10", Table::kRight, /*spare=*/1},
+               {"p90", Table::kRight, /*spare=*/2},
                {"95 % interval", Table::kRight},
                {"kernels", Table::kRight},
-               {"launches", Table::kRight},
-               {"traffic", Table::kRight},
-               {"weights", Table::kRight},
+               {"launches", Table::kRight, /*spare=*/3},
+               {"traffic", Table::kRight, /*spare=*/4},
+               {"weights", Table::kRight, /*spare=*/5},
                {"estimate", Table::kRight}});
   for (const Contender* c : {&result.fused, &result.op_by_op}) {
     const std::vector<double>& samples = c->latency_us();
@@ -271,9 +273,9 @@ std::string CostTable(const BenchResult& result) {
                {"plan", Table::kRight},
                {"compile", Table::kRight},
                {"a run", Table::kRight},
-               {"packed", Table::kRight},
+               {"packed", Table::kRight, /*spare=*/2},
                {"weights", Table::kRight},
-               {"in, out", Table::kRight},
+               {"in, out", Table::kRight, /*spare=*/1},
                {"peak", Table::kRight}});
   auto time = [](const FusionReply& reply, std::string_view stage) {
     std::optional<double> ms = StageMilliseconds(reply, stage);

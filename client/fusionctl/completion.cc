@@ -312,13 +312,13 @@ absl::StatusOr<ExitCode> RunCompletion(const Arguments& arguments, Progress*) {
   std::vector<Command> commands = Commands(*app);
   switch (arguments.shell) {
     case Shell::kBash:
-      Print(BashScript(top, commands));
+      PrintAsItIs(BashScript(top, commands));
       break;
     case Shell::kZsh:
-      Print(ZshScript(top, commands));
+      PrintAsItIs(ZshScript(top, commands));
       break;
     case Shell::kFish:
-      Print(FishScript(top, commands));
+      PrintAsItIs(FishScript(top, commands));
       break;
   }
   return kExitOk;

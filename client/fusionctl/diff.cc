@@ -159,8 +159,8 @@ std::string GroupsText(const PlanExplanation& before, const PlanExplanation& aft
   Table table({{""},
                {"group", Table::kRight},
                {"time", Table::kRight},
-               {"kernel"},
-               {"ops"},
+               {"kernel", Table::kLeft, /*spare=*/1},
+               {"ops", Table::kCut},
                {"why", Table::kCut}});
   auto add = [&table](const char* sign, const Plan& plan, int g, const std::string& why) {
     table.Add({sign, StrCat(g), HumanMicroseconds(Group(plan, g).estimate.time_us),

@@ -122,10 +122,10 @@ std::string TermsTable(const PlanDecision& d) {
                {"time", Table::kRight},
                {"compute", Table::kRight},
                {"memory", Table::kRight},
-               {"launch", Table::kRight},
-               {"idle units", Table::kRight},
+               {"launch", Table::kRight, /*spare=*/1},
+               {"idle units", Table::kRight, /*spare=*/3},
                {"activations", Table::kRight},
-               {"read again", Table::kRight},
+               {"read again", Table::kRight, /*spare=*/2},
                {"weights", Table::kRight},
                {"on chip", Table::kRight}});
   auto add = [&table](std::string_view name, const std::optional<Estimate>& e) {

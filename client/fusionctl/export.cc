@@ -5,6 +5,7 @@
 #include "client/fusionctl/fixed_inputs.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
+#include "client/fusionctl/user_words.h"
 #include "core/base/file.h"
 #include "core/export/rebase_external_data.h"
 #include "core/onnx/model_io.h"
@@ -100,7 +101,7 @@ std::string ExportText(const Arguments& arguments, const FusedExport& exported) 
                    table.ToString(), "\nplan: ", exported.reply.plan_key.ToHex().substr(0, 16),
                    ", for ", TargetText(exported.reply.plan), "\n"));
   for (const std::string& warning : exported.reply.warnings) {
-    StrAppend(&out, StrCat("warning: ", warning, "\n"));
+    StrAppend(&out, StrCat("warning: ", InUserWords(warning, arguments), "\n"));
   }
   return out;
 }

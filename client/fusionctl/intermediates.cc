@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "client/fusionctl/output_summary.h"
 #include "client/fusionctl/plan_output.h"
 #include "core/base/file.h"
 #include "core/onnx/test_data.h"
@@ -322,9 +323,8 @@ Json TensorJson(const Intermediate& t) {
   if (!t.file.empty()) out["file"] = t.file;
   if (!t.difference) return out;
   const Difference& d = *t.difference;
-  out["max_abs"] = d.max_abs;
-  out["max_rel"] = d.max_rel;
-  out["outside"] = d.other_type ? t.elements : d.outside;
+  out.update(DifferenceJson(d));
+  if (d.other_type) out["outside"] = t.elements;
   if (d.first_outside >= 0) out["first_outside"] = d.first_outside;
   if (d.other_type) out["other_type"] = true;
   return out;
@@ -394,11 +394,15 @@ void AddIntermediatesJson(const Arguments& arguments, const Intermediates& found
 }
 
 std::string IntermediatesText(const Arguments& arguments, const Intermediates& found) {
-  std::vector<Table::Column> columns = {{"node"}, {"op"}, {"tensor"}, {"type"}, {"kernel"}};
+  std::vector<Table::Column> columns = {{"node", Table::kCut},
+                                        {"op", Table::kLeft, /*spare=*/2},
+                                        {"tensor", Table::kCut, /*spare=*/4},
+                                        {"type"},
+                                        {"kernel", Table::kLeft, /*spare=*/3}};
   if (arguments.compare) {
-    for (const char* heading : {"max|a-b|", "max|a-b|/max|b|", "outside"}) {
-      columns.push_back({heading, Table::kRight});
-    }
+    columns.push_back({"max|a-b|", Table::kRight});
+    columns.push_back({"max|a-b|/max|b|", Table::kRight, /*spare=*/1});
+    columns.push_back({"outside", Table::kRight});
   }
   if (!arguments.dump_tensors.empty()) columns.push_back({"file"});
   Table table(std::move(columns));

@@ -72,7 +72,7 @@ std::string KernelTable(const Contender& contender) {
                {"median", Table::kRight},
                {"estimate", Table::kRight},
                {"GFLOP/s", Table::kRight},
-               {"GB/s", Table::kRight},
+               {"GB/s", Table::kRight, /*spare=*/1},
                {"share", Table::kRight},
                {"ops", Table::kCut}});
   std::vector<KernelTime> kernels = KernelTimes(contender);

@@ -17,13 +17,13 @@ absl::StatusOr<ExitCode> RunKernels(const Arguments& arguments, Progress* progre
       return kExitOk;
     }
     Table table({{"kernel"},
-                 {"isa"},
-                 {"phases", Table::kRight},
+                 {"isa", Table::kLeft, /*spare=*/2},
+                 {"phases", Table::kRight, /*spare=*/4},
                  {"state"},
                  {"size", Table::kRight},
-                 {"compiled in", Table::kRight},
+                 {"compiled in", Table::kRight, /*spare=*/3},
                  {"max|a-b|/max|b|", Table::kRight},
-                 {"compared", Table::kRight},
+                 {"compared", Table::kRight, /*spare=*/1},
                  {"ops", Table::kCut}});
     for (size_t i = 0; i < reply.kernels.size(); ++i) {
       const PlanKernel& kernel = reply.plan.kernels[i];

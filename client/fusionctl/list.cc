@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/plan_keys.h"
@@ -22,6 +23,7 @@ Json ListJson(const std::vector<PlanSummary>& plans, size_t stored) {
   Json out = Json::array();
   for (const PlanSummary& plan : plans) {
     out.push_back({{"plan_key", plan.plan_key.ToHex()},
+                   {"model", plan.model_name},
                    {"created_unix_ms", plan.created_unix_ms},
                    {"target", plan.target},
                    {"threads", plan.threads},
@@ -41,21 +43,25 @@ Json ListJson(const std::vector<PlanSummary>& plans, size_t stored) {
 }
 
 std::string ListText(const std::vector<PlanSummary>& plans, size_t digits) {
+  const bool any_pinned =
+      std::any_of(plans.begin(), plans.end(), [](const PlanSummary& plan) { return plan.pinned; });
   Table table({{"plan"},
+               {"model", Table::kCut},
                {"age", Table::kRight},
-               {"target"},
-               {"threads", Table::kRight},
-               {"fusion"},
+               {"target", Table::kLeft, /*spare=*/5},
+               {"threads", Table::kRight, /*spare=*/4},
+               {"fusion", Table::kLeft, /*spare=*/2},
                {"nodes", Table::kRight},
                {"kernels", Table::kRight},
-               {"compiled", Table::kRight},
+               {"compiled", Table::kRight, /*spare=*/1},
                {"traffic saved", Table::kRight},
-               {"size", Table::kRight},
-               {"pinned"}});
+               {"size", Table::kRight, /*spare=*/3},
+               {"pinned", Table::kLeft, /*spare=*/any_pinned ? 0 : 6}});
   for (const PlanSummary& plan : plans) {
-    table.Add({plan.plan_key.ToHex().substr(0, digits), HumanAge(AgeSeconds(plan)), plan.target,
-               StrCat(plan.threads), std::string(FusionName(plan.fusion)), StrCat(plan.nodes),
-               StrCat(plan.totals.kernels),
+    table.Add({plan.plan_key.ToHex().substr(0, digits),
+               plan.model_name.empty() ? "-" : plan.model_name, HumanAge(AgeSeconds(plan)),
+               plan.target, StrCat(plan.threads), std::string(FusionName(plan.fusion)),
+               StrCat(plan.nodes), StrCat(plan.totals.kernels),
                StrCat(plan.compiled_kernels, "/", plan.distinct_kernels), TrafficSaved(plan),
                HumanBytes(plan.bytes), plan.pinned ? "yes" : ""});
   }

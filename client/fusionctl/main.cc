@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/session.h"
+#include "client/fusionctl/user_words.h"
 #include "core/base/shortage.h"
 
 namespace fusion {
@@ -87,13 +88,13 @@ absl::StatusOr<ExitCode> RunWithFiles(Arguments* arguments, Progress* progress) 
 std::string OneLine(std::string text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const bool shows = text[i] == '\n' && text.compare(i + 1, 2, "  ") == 0;
-    if (static_cast<unsigned char>(text[i]) < 0x20 && !shows) text[i] = ' ';
+    if ((text[i] == '\n' && !shows) || text[i] == '\r' || text[i] == '\t') text[i] = ' ';
   }
   return text;
 }
 
 void PrintError(bool json, std::string_view code, const std::string& message) {
-  std::fprintf(stderr, "fusionctl: %s\n", OneLine(message).c_str());
+  PrintWarning(OneLine(message));
   if (json) PrintJson(Json{{"error", {{"code", code}, {"message", message}}}});
 }
 
@@ -125,11 +126,13 @@ int Main(int argc, char** argv) {
   if (std::getenv("NO_COLOR") != nullptr) ForbidColour();
   ParsedArguments parsed = ParseArguments(argc, argv);
   if (parsed.exit_code == kExitOk) {
-    Print(parsed.text);
+    PrintAsItIs(parsed.text);  // help has a width of its own
     return kExitOk;
   }
   if (parsed.exit_code) {
-    PrintError(wants_json, "USAGE", parsed.text + "; see fusionctl --help");
+    PrintError(wants_json, "USAGE",
+               StrCat(parsed.text, parsed.text.ends_with('?') ? " " : "; ", "see fusionctl ",
+                      parsed.command, parsed.command.empty() ? "" : " ", "--help"));
     return *parsed.exit_code;
   }
   const char* terminal = std::getenv("TERM");
@@ -144,7 +147,7 @@ int Main(int argc, char** argv) {
   if (code.ok()) return *code;
   absl::Status status = LocateRule(code.status(), parsed.arguments);
   PrintError(parsed.arguments.json, absl::StatusCodeToString(status.code()),
-             std::string(Message(status)));
+             InUserWords(Message(status), parsed.arguments));
   return ExitCodeOf(status);
 }
 

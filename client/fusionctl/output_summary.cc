@@ -51,9 +51,16 @@ std::string TypeText(const HostTensor& tensor) {
 
 }  // namespace
 
+Json DifferenceJson(const Difference& difference) {
+  auto number = [](double value) { return std::isfinite(value) ? Json(value) : Json("inf"); };
+  return {{"max_abs", number(difference.max_abs)},
+          {"max_rel", number(difference.max_rel)},
+          {"outside", difference.outside}};
+}
+
 std::string OutputsText(const std::vector<std::string>& names,
                         const std::vector<HostTensor>& tensors) {
-  Table table({{"output"},
+  Table table({{"output", Table::kCut},
                {"type"},
                {"min", Table::kRight},
                {"mean", Table::kRight},

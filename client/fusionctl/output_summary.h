@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "client/fusionctl/contender.h"
+#include "core/tensor/compare.h"
 #include "core/tensor/host_tensor.h"
 
 namespace fusion {
@@ -17,6 +18,9 @@ std::string OutputsText(const std::vector<std::string>& names,
                         const std::vector<HostTensor>& tensors);
 nlohmann::ordered_json OutputsJson(const std::vector<std::string>& names,
                                    const std::vector<HostTensor>& tensors);
+
+/// "max_abs", "max_rel" and "outside"; what is infinite, which JSON has no number for, is "inf".
+nlohmann::ordered_json DifferenceJson(const Difference& difference);
 
 /// What it ran on: "random inputs", "the inputs in DIR".
 std::string SourceText(const RunInputs& inputs);

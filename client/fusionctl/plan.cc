@@ -4,6 +4,7 @@
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/search_output.h"
 #include "client/fusionctl/session.h"
+#include "client/fusionctl/user_words.h"
 #include "core/base/file.h"
 #include "core/wire/plan_lock.h"
 
@@ -19,14 +20,14 @@ std::string GroupTable(const FusionReply& reply, bool node_names, bool tiles) {
   const Plan& plan = reply.plan;
   std::vector<Table::Column> columns = {{"group", Table::kRight},
                                         {"kernel"},
-                                        {"phases", Table::kRight},
+                                        {"phases", Table::kRight, /*spare=*/4},
                                         {"nodes", Table::kRight},
-                                        {"work", Table::kRight},
+                                        {"work", Table::kRight, /*spare=*/3},
                                         {"traffic", Table::kRight},
-                                        {"weights", Table::kRight},
+                                        {"weights", Table::kRight, /*spare=*/1},
                                         {"time", Table::kRight},
-                                        {"bound by"}};
-  if (tiles) columns.push_back({"tiles"});
+                                        {"bound by", Table::kLeft, /*spare=*/2}};
+  if (tiles) columns.push_back({"tiles", Table::kCut});
   columns.push_back({"ops", Table::kCut});
   Table table(columns);
   for (size_t g = 0; g < plan.groups.size(); ++g) {
@@ -160,7 +161,9 @@ std::string Text(const Arguments& arguments, const FusionReply& reply) {
         f.node == kNoVariant ? "" : StrCat(StrJoin(NodeNames(reply, {f.node}), "", Quote), ": ");
     out += StrCat("fallback: ", node, f.reason, "\n");
   }
-  for (const std::string& warning : reply.warnings) out += StrCat("warning: ", warning, "\n");
+  for (const std::string& warning : reply.warnings) {
+    out += StrCat("warning: ", InUserWords(warning, arguments), "\n");
+  }
   return out;
 }
 

@@ -52,6 +52,7 @@ Json PlanReportJson(const PlanReport& plan) {
                        {"traffic_saved_bytes", TrafficSavedBytes(k)}});
   }
   return {{"plan_key", plan.plan_key.ToHex()},
+          {"model", plan.model_name},
           {"target", plan.target},
           {"threads", plan.threads},
           {"devices", plan.devices},
@@ -66,8 +67,8 @@ std::string PlanReportText(const PlanReport& plan) {
   Table table({{"kernel"},
                {"real latency", Table::kRight},
                {"estimate", Table::kRight},
-               {"estimated speed-up", Table::kRight},
-               {"calls", Table::kRight},
+               {"estimated speed-up", Table::kRight, /*spare=*/1},
+               {"calls", Table::kRight, /*spare=*/2},
                {"traffic saved", Table::kRight},
                {"", Table::kRight},
                {"fused output", Table::kCut}});
@@ -85,8 +86,9 @@ std::string PlanReportText(const PlanReport& plan) {
              SavedPartText(a.activation_bytes, b.activation_bytes),
              StrCat("one run of ", LaunchesText(a.launches))});
   return StrCat(
-      Bold(StrCat("plan ", plan.plan_key.ToHex().substr(0, 16))), " for ", plan.target, ", ",
-      Count(plan.threads, "thread"), ", last report ", ReportAge(plan), " ago\n",
+      Bold(StrCat("plan ", plan.plan_key.ToHex().substr(0, 16))),
+      plan.model_name.empty() ? "" : StrCat(" of ", Bold(plan.model_name)), " for ", plan.target,
+      ", ", Count(plan.threads, "thread"), ", last report ", ReportAge(plan), " ago\n",
       plan.devices.empty() ? "" : StrCat("measured on ", StrJoin(plan.devices, ", ", Quote), "\n"),
       "\n", table.ToString());
 }

@@ -1,6 +1,7 @@
 #include "client/fusionctl/report_page.h"
 
 #include <algorithm>
+#include <set>
 
 #include "client/fusionctl/bar_chart.h"
 #include "client/fusionctl/html.h"
@@ -27,21 +28,21 @@ constexpr std::string_view kHead = R"(<!DOCTYPE html>
 @media (prefers-color-scheme: dark) {
   :root { --text: #e4e9f0; --quiet: #9aa6b4; --back: #14181e; --line: #333c48; --first: #6aa2ff; --second: #4a5b73; }
 }
-body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 4rem; color: var(--text); background: var(--back);
+body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 4rem; box-sizing: border-box; color: var(--text); background: var(--back);
   font: 15px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; overflow-wrap: anywhere; }
+a { color: var(--first); } h1 { font-size: 1.4rem; overflow-wrap: anywhere; }
+p.headline { color: var(--text); font-size: 1.05rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; overflow-wrap: anywhere; }
 p { color: var(--quiet); margin: .3rem 0; overflow-wrap: anywhere; }
 figure { margin: 1.5rem 0; overflow-x: auto; } figcaption { font-weight: 600; margin-bottom: .6rem; }
 svg { max-width: 100%; height: auto; } svg text { font: 11px ui-monospace, monospace; fill: var(--text); }
 .s0 { fill: var(--first); } .s1 { fill: var(--second); }
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
-th { color: var(--quiet); font-weight: 600; } td.name, th.name { text-align: left; }
-td.name { white-space: normal; overflow-wrap: anywhere; min-width: 16rem; } tfoot td { font-weight: 600; }
+th { color: var(--quiet); font-weight: 600; white-space: normal; vertical-align: bottom; } td.name, th.name { text-align: left; }
+td.name { white-space: normal; overflow-wrap: anywhere; min-width: 12rem; } tfoot td { font-weight: 600; }
 </style>
 </head>
 <body>
-<h1>Reported latencies</h1>
 )";
 
 /// One row of the charts: a kernel, or several that take little. Per inference.
@@ -136,9 +137,35 @@ std::string PageTable(const PlanReport& plan) {
   return out + "</tfoot>\n</table></div>\n";
 }
 
+// What people call the plan, where that is known.
+std::string NameOf(const PlanReport& plan) {
+  return plan.model_name.empty() ? "" : ForeignText(plan.model_name);
+}
+
+std::string ShortKey(const PlanReport& plan) { return plan.plan_key.ToHex().substr(0, 16); }
+
+// What a plan takes, in a sentence.
+std::string Sentence(const PlanReport& plan) {
+  const PlanTotals& fused = plan.totals;
+  const PlanTotals& apart = plan.op_by_op;
+  const std::string estimate =
+      StrCat("estimated ", HumanMicroseconds(fused.estimated_us), ", and ",
+             HumanMicroseconds(apart.estimated_us), " with one kernel a node (",
+             SpeedupText(EstimatedSpeedup(plan)), ")");
+  const std::string moves = StrCat("; activations moved: ", BytesText(fused.activation_bytes),
+                                   " instead of ", BytesText(apart.activation_bytes));
+  const std::string measured = plan.runs.samples == 0
+                                   ? std::string("No whole run was measured")
+                                   : StrCat("A run takes ", MeasuredText(plan.runs));
+  return StrCat(measured, ", ", estimate, moves, ".");
+}
+
 std::string Section(const PlanReport& plan) {
-  std::string out = StrCat("<section>\n<h2>Plan ", plan.plan_key.ToHex().substr(0, 16),
-                           "</h2>\n<p>for ", ForeignText(plan.target), ", ", plan.threads,
+  const std::string name = NameOf(plan);
+  std::string out = StrCat("<section>\n<h2 id=\"plan-", plan.plan_key.ToHex(), "\">",
+                           name.empty() ? "" : StrCat(name, ": "), "plan ", ShortKey(plan),
+                           "</h2>\n<p class=\"headline\">", EscapeHtml(Sentence(plan)),
+                           "</p>\n<p>for ", ForeignText(plan.target), ", ", plan.threads,
                            plan.threads == 1 ? " thread" : " threads", "; last report ",
                            ReportAge(plan), " before this page was made</p>\n");
   if (!plan.devices.empty()) {
@@ -148,12 +175,54 @@ std::string Section(const PlanReport& plan) {
   return StrCat(out, Charts(plan), PageTable(plan), "</section>\n");
 }
 
+std::string Headline(const std::vector<PlanReport>& plans) {
+  if (plans.empty()) return "<h1>Reported latencies</h1>\n<p>No latencies were reported.</p>\n";
+  if (plans.size() == 1) {
+    const std::string name = NameOf(plans[0]);
+    return StrCat("<h1>Reported latencies of ", name.empty() ? "one plan" : name, "</h1>\n");
+  }
+  std::set<std::string> models;
+  int64_t runs = 0;
+  for (const PlanReport& plan : plans) {
+    if (!plan.model_name.empty()) models.insert(plan.model_name);
+    runs += plan.runs.calls;
+  }
+  return StrCat(
+      "<h1>Reported latencies of ", plans.size(), " plans</h1>\n<p class=\"headline\">",
+      models.empty() ? "" : StrCat(models.size(), models.size() == 1 ? " model, " : " models, "),
+      runs, runs == 1 ? " run" : " runs", " reported.</p>\n");
+}
+
+// Every plan in a row, the latest report first, with a link to its section.
+std::string Index(const std::vector<PlanReport>& plans) {
+  std::string out = "<nav class=\"wide\"><table>\n<thead><tr>";
+  for (const char* heading : {"plan", "real latency", "estimate", "one kernel a node",
+                              "estimated speed-up", "traffic saved", "kernels", "last report"}) {
+    out += StrCat("<th scope=\"col\">", heading, "</th>");
+  }
+  out += "<th scope=\"col\" class=\"name\">model</th></tr></thead>\n<tbody>\n";
+  for (const PlanReport& plan : plans) {
+    out += StrCat("<tr><td><a href=\"#plan-", plan.plan_key.ToHex(), "\">",
+                  plan.plan_key.ToHex().substr(0, 8), "</a></td>");
+    for (const std::string& cell :
+         {MeasuredText(plan.runs), HumanMicroseconds(plan.totals.estimated_us),
+          HumanMicroseconds(plan.op_by_op.estimated_us), SpeedupText(EstimatedSpeedup(plan)),
+          SavedPartText(plan.totals.activation_bytes, plan.op_by_op.activation_bytes),
+          StrCat(plan.kernels.size()), ReportAge(plan)}) {
+      out += StrCat("<td>", EscapeHtml(cell), "</td>");
+    }
+    const std::string name = NameOf(plan);
+    out += StrCat("<td class=\"name\">", name.empty() ? "-" : name, "</td></tr>\n");
+  }
+  return out + "</tbody>\n</table></nav>\n";
+}
+
 }  // namespace
 
 std::string ReportPage(const std::vector<PlanReport>& plans) {
-  std::string out(kHead);
-  if (plans.empty()) out += "<p>No latencies were reported.</p>\n";
+  std::string out = StrCat(kHead, Headline(plans));
   if (std::string note = CutNote(plans); !note.empty()) out += StrCat("<p>", note, ".</p>\n");
+  if (plans.size() > 1) out += Index(plans);
   for (const PlanReport& plan : plans) out += Section(plan);
   return out + "</body>\n</html>\n";
 }

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "client/fusionctl/data.h"
+#include "client/fusionctl/output_summary.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/repro_files.h"
 #include "core/base/launcher.h"
@@ -235,7 +236,7 @@ Json ReplayJson(const Repro& repro, const Replay& replay) {
   }
   Json outputs = Json::array();
   for (const Difference& d : replay.outputs) {
-    outputs.push_back({{"max_abs", d.max_abs}, {"max_rel", d.max_rel}, {"outside", d.outside}});
+    outputs.push_back(DifferenceJson(d));
   }
   return {{"plan_key", repro.plan_key.ToHex()},
           {"written_by", repro.program},

@@ -1,6 +1,5 @@
 #include "client/fusionctl/resilient_run.h"
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "client/fallback/resilient_model.h"
@@ -148,9 +147,7 @@ absl::StatusOr<ExitCode> RunResilient(const Arguments& arguments, const ModelFil
   ResilientRun run{arguments, file, inputs, progress, nullptr, ""};
   if (!arguments.cache.empty()) {
     BundleCacheOptions options;
-    options.warn = [](const std::string& text) {
-      std::fprintf(stderr, "fusionctl: warning: %s\n", text.c_str());
-    };
+    options.warn = [](const std::string& text) { PrintWarning(StrCat("warning: ", text)); };
     absl::StatusOr<std::shared_ptr<BundleCache>> cache =
         BundleCache::Open(arguments.cache, options);
     if (!cache.ok()) return BadInput(Annotate(cache.status(), "--cache"));

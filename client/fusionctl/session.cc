@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -11,8 +12,10 @@
 #include "client/fusionctl/embedded_server.h"
 #include "client/fusionctl/fixed_inputs.h"
 #include "client/fusionctl/overridden.h"
+#include "client/fusionctl/shown_text.h"
 #include "core/base/file.h"
 #include "core/base/shortage.h"
+#include "core/base/wrapped_text.h"
 #include "core/custom/custom_ops.h"
 #include "core/graph/test_values.h"
 #include "core/onnx/model_io.h"
@@ -58,6 +61,14 @@ absl::StatusOr<HostTensor> MakeUpWeight(const onnx::TensorProto& tensor, const s
   return out;
 }
 
+// What people call the model of a file: its name, and that of its folder where files have one name.
+std::string ModelName(const std::string& file) {
+  const std::filesystem::path path = AbsolutePath(file);
+  const std::string name = path.stem().string();
+  if (name != "model" || !path.parent_path().has_filename()) return name;
+  return StrCat(path.parent_path().filename().string(), "/", name);
+}
+
 }  // namespace
 
 absl::Status BadInput(const absl::Status& status) {
@@ -78,6 +89,7 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
     case absl::StatusCode::kOutOfRange:
+    case absl::StatusCode::kFailedPrecondition:  // a range, a lock: trying again does not help
     case absl::StatusCode::kUnimplemented:
       return kExitBadInput;
     case absl::StatusCode::kResourceExhausted:
@@ -202,6 +214,7 @@ absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& pa
                                                            const Arguments& arguments) {
   std::unique_ptr<ModelFile> file(new ModelFile);
   file->allow_fused_ = arguments.allow_fused;
+  file->name_ = ModelName(path);
   absl::StatusOr<onnx::ModelProto> model = LoadModel(path);
   if (!model.ok()) return BadInput(model.status());
   RETURN_IF_ERROR(FixInputs(arguments.fixed, &*model));
@@ -235,6 +248,7 @@ FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options)
   }
   request.options = options;
   request.request_id = "fusionctl";
+  if (!arguments.model.empty()) request.model_name = ModelName(arguments.model);
   request.allow_fused = arguments.allow_fused;
   return request;
 }
@@ -242,6 +256,7 @@ FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options)
 FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& options) const {
   FusionRequest request = RequestFor(arguments, options);
   request.onnx_model = bytes_;
+  request.model_name = name_;
   request.options.shared_buffers = shared_;
   // What the data say of dims that stay open is about one run of many.
   if (!options.dim_ranges.empty()) {
@@ -290,9 +305,21 @@ absl::Status LoadLock(Arguments* arguments) {
 }
 
 void PrintJson(const Json& json) {
-  Print(json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace) + "\n");
+  const std::string text =
+      ShownJson(json.dump(2, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace));
+  std::fwrite(text.data(), 1, text.size(), stdout);
+  std::fputc('\n', stdout);
 }
 
-void Print(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void Print(const std::string& text) { PrintAsItIs(Wrapped(text, StdoutColumns())); }
+
+void PrintAsItIs(const std::string& text) {
+  const std::string shown = Shown(text, /*own_colours=*/ColourOnStdout());
+  std::fwrite(shown.data(), 1, shown.size(), stdout);
+}
+
+void PrintWarning(std::string_view text) {
+  std::fprintf(stderr, "fusionctl: %s\n", Shown(text, /*own_colours=*/false).c_str());
+}
 
 }  // namespace fusion

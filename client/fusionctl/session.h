@@ -93,6 +93,7 @@ class ModelFile {
   std::set<std::string> overridden_;
   std::string bytes_;  // of bare_
   bool allow_fused_ = false;
+  std::string name_;                 // for people
   std::vector<SharedNames> shared_;  // of --share, without *
   mutable bool made_up_ = false;
   mutable bool taken_ = false;  // some weight
@@ -101,9 +102,17 @@ class ModelFile {
 /// Reads the file of --lock, if one is given, into the options. What is wrong with it is bad input.
 absl::Status LoadLock(Arguments* arguments);
 
-/// Prints to stdout, one object or one text; strings that are not UTF-8 are repaired.
+// All that goes to stdout and stderr goes through these: what comes from servers, files and models
+// cannot drive the terminal (shown_text.h).
+
+/// Prints an object to stdout; strings that are not UTF-8 are repaired.
 void PrintJson(const Json& json);
+/// Prints text for people to stdout; on a terminal its lines are wrapped.
 void Print(const std::string& text);
+/// The same of a text whose lines stay as they are: sources, scripts, dumps.
+void PrintAsItIs(const std::string& text);
+/// A line on stderr, behind the name of the program.
+void PrintWarning(std::string_view text);
 
 // The commands. What they print for people ends in a line end.
 absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress);

@@ -141,7 +141,7 @@ absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress)
     ASSIGN_OR_RETURN(std::string text, arguments.format == ShowFormat::kDot
                                            ? Dot(arguments, reply)
                                            : Text(arguments, reply));
-    Print(text);
+    PrintAsItIs(text);
     return kExitOk;
   });
 }

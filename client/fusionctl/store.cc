@@ -110,9 +110,9 @@ std::string StatsText(const v1::GetStoreStatsResponse& stats) {
                {"of", Table::kRight},
                {"on disk", Table::kRight},
                {"pinned", Table::kRight},
-               {"evicted", Table::kRight},
-               {"dropped", Table::kRight},
-               {"not written", Table::kRight}});
+               {"evicted", Table::kRight, /*spare=*/2},
+               {"dropped", Table::kRight, /*spare=*/1},
+               {"not written", Table::kRight, /*spare=*/3}});
   std::string refusals;
   for (const v1::StoreTier& t : stats.tiers()) {
     const bool disk = t.disk_bytes() > 0;

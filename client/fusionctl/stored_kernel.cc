@@ -82,7 +82,7 @@ absl::StatusOr<ExitCode> ShowStoredKernel(const Arguments& arguments, Progress* 
                      {"compiler", texts.compiler},
                      {"text", text}});
     } else {
-      Print(text);
+      PrintAsItIs(text);
     }
     return kExitOk;
   });

@@ -13,6 +13,7 @@
 
 #include "core/base/check.h"
 #include "core/base/text.h"
+#include "core/base/wrapped_text.h"
 
 namespace fusion {
 namespace {
@@ -35,10 +36,21 @@ std::string WithoutTrailingSpaces(std::string_view text) {
   return out;
 }
 
-size_t StderrColumns() {
+size_t ColumnsOf(int terminal) {
   winsize size{};
-  bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
+  const bool known = ioctl(terminal, TIOCGWINSZ, &size) == 0 && size.ws_col > 1;
   return known ? size.ws_col : 80;
+}
+
+constexpr size_t kSeparator = 2;  // spaces between two columns
+// What is left of a column that is cut.
+constexpr size_t kLeastCut = 16;
+
+// Cells that a text takes: the library escapes what is no printable ASCII, as \xNN.
+size_t CellsOf(std::string_view text) {
+  size_t cells = 0;
+  for (char c : text) cells += c >= 0x20 && c < 0x7f ? 1 : 4;
+  return cells;
 }
 
 struct FreeTable {
@@ -63,6 +75,8 @@ void ForbidColour() { g_colour_allowed = false; }
 
 bool ColourOnStdout() { return g_colour_allowed && isatty(STDOUT_FILENO) != 0; }
 
+size_t StdoutColumns() { return isatty(STDOUT_FILENO) != 0 ? ColumnsOf(STDOUT_FILENO) : 0; }
+
 std::string Bold(const std::string& text) { return Coloured(text, "1"); }
 std::string Good(const std::string& text) { return Coloured(text, "32"); }
 std::string Bad(const std::string& text) { return Coloured(text, "31"); }
@@ -85,7 +99,7 @@ void Progress::Show(const std::string& what, int64_t done, int64_t total) {
 
 void Progress::Draw(const std::string& line) {
   if (!enabled_) return;
-  std::string printable = line.substr(0, StderrColumns() - 1);
+  std::string printable = line.substr(0, ColumnsOf(STDERR_FILENO) - 1);
   for (char& c : printable) {  // addresses and stages come from elsewhere
     if (c < 0x20 || c > 0x7e) c = '?';
   }
@@ -101,28 +115,95 @@ void Progress::Clear() {
   shown_ = false;
 }
 
-std::string Table::ToString() const {
+// What each column takes at least.
+std::vector<size_t> Table::Widths() const {
+  std::vector<size_t> widths;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    size_t width = CellsOf(columns_[i].heading);
+    for (const auto& row : rows_) width = std::max(width, CellsOf(row[i]));
+    widths.push_back(columns_[i].align == kCut ? std::min(width, kLeastCut) : width);
+  }
+  return widths;
+}
+
+// Which columns are shown.
+std::vector<bool> Table::Fitting(size_t terminal_columns) const {
+  std::vector<bool> shown(columns_.size(), true);
+  if (terminal_columns == 0) return shown;
+  const std::vector<size_t> widths = Widths();
+  for (;;) {
+    size_t all = 0;
+    size_t next = columns_.size();
+    for (size_t i = 0; i < columns_.size(); ++i) {
+      if (!shown[i]) continue;
+      all += widths[i] + (all > 0 ? kSeparator : 0);
+      const bool more = next == columns_.size() || columns_[i].spare > columns_[next].spare;
+      if (columns_[i].spare > 0 && more) next = i;
+    }
+    if (all <= terminal_columns || next == columns_.size()) return shown;
+    shown[next] = false;
+  }
+}
+
+// Of a column that is cut: the library cuts cells, and leaves headings as they are.
+size_t Table::LongestHeading(const std::vector<bool>& shown, size_t terminal_columns) const {
+  if (terminal_columns == 0) return std::string::npos;
+  const std::vector<size_t> widths = Widths();
+  size_t others = 0;
+  size_t cut = 0;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    if (!shown[i]) continue;
+    others += kSeparator + (columns_[i].align == kCut ? 0 : widths[i]);
+    cut += columns_[i].align == kCut ? 1 : 0;
+  }
+  const size_t room = terminal_columns + kSeparator - std::min(others, terminal_columns);
+  return std::max(kLeastCut, room / std::max<size_t>(cut, 1));
+}
+
+std::string Table::ToString(size_t terminal_columns) const {
+  const std::vector<bool> shown = Fitting(terminal_columns);
+  const size_t longest = LongestHeading(shown, terminal_columns);
   std::unique_ptr<libscols_table, FreeTable> table(scols_new_table());
   FUSION_CHECK(table != nullptr, "memory for a table");
   scols_table_enable_colors(table.get(), ColourOnStdout() ? 1 : 0);
-  scols_table_set_column_separator(table.get(), "  ");
-  for (const Column& column : columns_) {
+  scols_table_set_column_separator(table.get(), std::string(kSeparator, ' ').c_str());
+  scols_table_set_termforce(table.get(),
+                            terminal_columns > 0 ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);
+  if (terminal_columns > 0) scols_table_set_termwidth(table.get(), terminal_columns);
+  std::vector<std::string> left_out;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const Column& column = columns_[i];
+    if (!shown[i]) {
+      const bool says_something =
+          std::any_of(rows_.begin(), rows_.end(), [i](const auto& row) { return !row[i].empty(); });
+      if (says_something && !column.heading.empty()) left_out.push_back(column.heading);
+      continue;
+    }
+    const std::string heading =
+        column.align == kCut ? column.heading.substr(0, longest) : column.heading;
     libscols_column* c =
-        scols_table_new_column(table.get(), column.heading.c_str(), 0, Flags(column.align));
+        scols_table_new_column(table.get(), heading.c_str(), 0, Flags(column.align));
     FUSION_CHECK(c != nullptr, "memory for a column");
     scols_cell_set_color(scols_column_get_header(c), "bold");
   }
   for (const auto& row : rows_) {
     libscols_line* line = scols_table_new_line(table.get(), nullptr);
     FUSION_CHECK(line != nullptr && row.size() == columns_.size(), "a cell for each column");
-    for (size_t i = 0; i < row.size(); ++i) scols_line_set_data(line, i, row[i].c_str());
+    size_t at = 0;
+    for (size_t i = 0; i < row.size(); ++i) {
+      if (shown[i]) scols_line_set_data(line, at++, row[i].c_str());
+    }
   }
   char* text = nullptr;
   int result = scols_print_table_to_string(table.get(), &text);
   FUSION_CHECK(result == 0, "memory for the text of a table");
   std::string out = text == nullptr ? "" : text;
   std::free(text);
-  return WithoutTrailingSpaces(out);
+  out = WithoutTrailingSpaces(out);
+  if (left_out.empty()) return out;
+  const std::string note =
+      StrCat("(no room for ", StrJoin(left_out, ", "), ": --json, or a wider terminal)");
+  return StrCat(out, Wrapped(note, terminal_columns), "\n");
 }
 
 std::string HumanMicroseconds(double us) {

@@ -10,6 +10,8 @@ namespace fusion {
 void ForbidColour();
 /// True if text for people goes there in colour: a terminal, and ForbidColour was not called.
 bool ColourOnStdout();
+/// Of the terminal that stdout is; 0: it is none.
+size_t StdoutColumns();
 
 /// `text` in bold where ColourOnStdout().
 std::string Bold(const std::string& text);
@@ -49,21 +51,29 @@ class Progress {
 ///   table.Add({"MatMul+Add", "12.0 us"});
 ///   std::fputs(table.ToString().c_str(), stdout);
 ///
-/// What is no printable ASCII in a cell comes out escaped.
+/// What is no printable ASCII in a cell comes out escaped. On a terminal that is too narrow columns
+/// are cut or left out, and the line below says which; elsewhere every column is there, whole.
 class Table {
  public:
   enum Align : uint8_t { kLeft, kRight, kCut };  // kCut: cut off at the width of the terminal
   struct Column {
     std::string heading;
     Align align = kLeft;
+    int spare = 0;  // > 0: left out where there is no room, the one with the most first
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   /// As many cells as columns.
   void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
-  std::string ToString() const;
+  std::string ToString() const { return ToString(StdoutColumns()); }
+  /// The same on a terminal of so many columns; 0: none.
+  std::string ToString(size_t terminal_columns) const;
 
  private:
+  std::vector<size_t> Widths() const;
+  std::vector<bool> Fitting(size_t terminal_columns) const;
+  size_t LongestHeading(const std::vector<bool>& shown, size_t terminal_columns) const;
+
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };

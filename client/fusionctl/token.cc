@@ -47,9 +47,10 @@ absl::StatusOr<ExitCode> RunToken(const Arguments& arguments, Progress* /*progre
     if (arguments.out.empty()) json["token"] = token;
     PrintJson(json);
   } else if (arguments.out.empty()) {
-    Print(StrCat("token, for the caller:  ", token, "\nentry, for --tokens:    ", entry, "\n"));
+    PrintAsItIs(
+        StrCat("token, for the caller:  ", token, "\nentry, for --tokens:    ", entry, "\n"));
   } else {
-    Print(entry + "\n");
+    PrintAsItIs(entry + "\n");
   }
   return kExitOk;
 }

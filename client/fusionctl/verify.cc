@@ -2,6 +2,7 @@
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/contender.h"
+#include "client/fusionctl/output_summary.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
 
@@ -94,13 +95,10 @@ std::string ReferenceText(const Arguments& arguments, const Verification& v) {
 Json VerificationJson(const Verification& v, const ModelFile& model) {
   Json outputs = Json::array();
   for (const OutputResult& o : v.outputs) {
-    Json entry = {{"name", o.name},
-                  {"reference", o.reference},
-                  {"max_abs", o.difference.max_abs},
-                  {"max_rel", o.difference.max_rel},
-                  {"outside", o.difference.other_type ? o.elements : o.difference.outside},
-                  {"elements", o.elements},
-                  {"type", o.type}};
+    Json entry = {
+        {"name", o.name}, {"reference", o.reference}, {"elements", o.elements}, {"type", o.type}};
+    entry.update(DifferenceJson(o.difference));
+    if (o.difference.other_type) entry["outside"] = o.elements;
     if (o.difference.first_outside >= 0) entry["first_outside"] = o.difference.first_outside;
     if (!o.data.empty()) entry["data"] = o.data;
     outputs.push_back(std::move(entry));
@@ -123,10 +121,10 @@ Json VerificationJson(const Verification& v, const ModelFile& model) {
 std::string VerificationText(const Arguments& arguments, const Verification& v,
                              const ModelFile& model) {
   const Plan& plan = v.reply.plan;
-  Table table({{"output"},
+  Table table({{"output", Table::kCut},
                {"type"},
                {"max|a-b|", Table::kRight},
-               {"max|a-b|/max|b|", Table::kRight},
+               {"max|a-b|/max|b|", Table::kRight, /*spare=*/1},
                {"outside", Table::kRight},
                {""}});
   bool several = !v.outputs.empty() && v.outputs.front().data != v.outputs.back().data;

@@ -76,9 +76,13 @@ struct KernelReport {
   int64_t op_by_op_activation_bytes = 0;  // the same with one kernel per node
 };
 
+/// What is kept of a model's name.
+inline constexpr size_t kMaxModelNameBytes = 128;
+
 /// What was reported about one plan.
 struct PlanReport {
   Digest plan_key;
+  std::string model_name;  // of the request that made it; empty: unknown
   std::string target;
   int threads = 1;                   // that the plan was made for
   std::vector<std::string> devices;  // that reported, the newest 16
@@ -92,6 +96,7 @@ struct PlanReport {
 /// A stored plan in short.
 struct PlanSummary {
   Digest plan_key;
+  std::string model_name;  // of the request that made it; empty: unknown
   int64_t created_unix_ms = 0;
   std::string target;
   int threads = 1;

@@ -82,6 +82,7 @@ PlanSummary Summarise(const StoredPlan& stored,
   const Plan& plan = stored.plan;
   PlanSummary out{
       .plan_key = stored.key,
+      .model_name = stored.model_name,
       .created_unix_ms = stored.created_unix_ms,
       .target = plan.target,
       .threads = plan.threads,

@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <set>
 
+#include "core/base/decimal_numbers.h"
 #include "core/codegen/backend.h"
 
 namespace fusion {
@@ -95,8 +96,8 @@ std::optional<std::vector<int64_t>> WholeNumbers(const std::vector<std::string_v
 
 absl::Status Differ(std::string_view a, std::string_view b) {
   return FailedPrecondition(
-      "members differ in more than numbers: ", Quote(std::string(Stripped(a))), " and ",
-      Quote(std::string(Stripped(b))));
+      "members differ in more than numbers: ", Quote(DecimalNumbers(Stripped(a))), " and ",
+      Quote(DecimalNumbers(Stripped(b))));
 }
 
 absl::Status CheckLines(size_t a, size_t b) {

@@ -37,12 +37,18 @@ class OnnxImporter {
         options_(options),
         rule_(model.graph(), options.inline_limit_bytes),
         symbols_(options.dim_bindings),
-        main_builder_(model.graph().name(),
-                      {.unfolded = options.unfolded,
-                       .folded = options.folded,
-                       .trace = options.trace}) {}
+        main_builder_(
+            model.graph().name(),
+            {.unfolded = options.unfolded, .folded = options.folded, .trace = options.trace}) {}
 
   absl::StatusOr<Graph> Run() {
+    absl::StatusOr<Graph> graph = Import();
+    if (!graph.ok()) return symbols_.InModelWords(graph.status());
+    return graph;
+  }
+
+ private:
+  absl::StatusOr<Graph> Import() {
     ASSIGN_OR_RETURN(main_.flat, FlattenModel(model_));
     main_.graph = &graph_;
     main_.ids.assign(main_.flat.values.size(), kNoTensor);
@@ -61,7 +67,6 @@ class OnnxImporter {
     return builder_->Build();
   }
 
- private:
   // A graph whose nodes are being added: the model's, or a body of a node.
   struct Body {
     const onnx::GraphProto* graph = nullptr;
@@ -456,13 +461,28 @@ class OnnxImporter {
     }
     auto outputs = AddNormalNode(std::move(normal), body_->prefix + node.name, names);
     if (outputs.ok()) return outputs;
+    return WithInputs(outputs.status(), inputs);
+  }
+
+  // An error of a node, which numbers its inputs: with what the model calls those, and with a way
+  // out if dims of theirs are open.
+  absl::Status WithInputs(const absl::Status& status, const std::vector<TensorId>& inputs) const {
+    constexpr size_t kMostNamed = 4;
     std::vector<TensorType> types;
-    for (TensorId id : inputs) {
-      if (id != kNoTensor) types.push_back(builder_->tensor(id).type);
+    std::vector<std::string> named;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      if (inputs[i] == kNoTensor) continue;
+      const Tensor& tensor = builder_->tensor(inputs[i]);
+      types.push_back(tensor.type);
+      const bool meant = Message(status).find(StrCat("input ", i)) != std::string_view::npos;
+      if (!meant || tensor.name.empty() || named.size() == kMostNamed) continue;
+      named.push_back(StrCat("input ", i, " is ", QuoteShort(tensor.name)));
     }
-    std::string hint = symbols_.OpenSymbolHint(types);
-    if (hint.empty()) return outputs;
-    return absl::Status(outputs.status().code(), StrCat(Message(outputs.status()), "; ", hint));
+    std::string message(Message(status));
+    if (!named.empty()) StrAppend(&message, StrCat("; ", StrJoin(named, ", ")));
+    const std::string hint = symbols_.OpenSymbolHint(types);
+    if (!hint.empty()) StrAppend(&message, StrCat("; ", hint));
+    return absl::Status(status.code(), message);
   }
 
   // Its results under the names that the node gives them.

@@ -60,11 +60,18 @@ class OpGraphImporter {
       : graph_(graph),
         options_(options),
         symbols_(options.dim_bindings),
-        builder_(graph.name(), {.unfolded = options.unfolded,
-                                .folded = options.folded,
-                                .trace = options.trace}) {}
+        builder_(graph.name(),
+                 {.unfolded = options.unfolded, .folded = options.folded, .trace = options.trace}) {
+  }
 
   absl::StatusOr<Graph> Run() {
+    absl::StatusOr<Graph> graph = Import();
+    if (!graph.ok()) return symbols_.InModelWords(graph.status());
+    return graph;
+  }
+
+ private:
+  absl::StatusOr<Graph> Import() {
     if (graph_.op_set_version() > kOpSetVersion) {
       return Unimplemented("op_set_version is ", graph_.op_set_version(),
                            "; supported: ", kOpSetVersion);
@@ -84,7 +91,6 @@ class OpGraphImporter {
     return builder_.Build();
   }
 
- private:
   struct Declared {
     const v1::Tensor* proto = nullptr;
     Shape shape;  // local to symbols_

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "core/graph/symbol_names.h"
+
 namespace fusion {
 namespace {
 
@@ -244,8 +246,8 @@ std::string SymbolTable::OpenSymbolHint(const std::vector<TensorType>& types) co
     auto found = std::find_if(entries_.begin(), entries_.end(),
                               [id](const Entry& e) { return e.graph_id == id; });
     if (found == entries_.end()) continue;
-    StrAppend(&out, StrCat(out.empty() ? "" : "; ", "dim ", QuoteShort(found->decl.name), " (s", id,
-                           ") is symbolic"));
+    StrAppend(&out, StrCat(out.empty() ? "" : "; ", "dim ", QuoteShort(found->decl.name),
+                           " is symbolic"));
   }
   if (!out.empty()) {
     out +=
@@ -253,6 +255,17 @@ std::string SymbolTable::OpenSymbolHint(const std::vector<TensorType>& types) co
         "with dim_ranges";
   }
   return out;
+}
+
+absl::Status SymbolTable::InModelWords(const absl::Status& status) const {
+  std::vector<SymbolDecl> symbols;
+  for (const Entry& e : entries_) {
+    if (e.graph_id < 0) continue;
+    const auto id = static_cast<size_t>(e.graph_id);
+    if (symbols.size() <= id) symbols.resize(id + 1);
+    symbols[id] = e.decl;
+  }
+  return WithSymbolNames(status, symbols);
 }
 
 }  // namespace fusion

@@ -49,9 +49,12 @@ class SymbolTable {
   /// The number, if every symbol is bound and it is a sane one.
   std::optional<int64_t> StaticValue(const Dim& local) const;
 
-  /// 'dim "seq" (s0) is symbolic; bind it with dim_bindings' for the open symbols in the graph's
+  /// 'dim "seq" is symbolic; bind it with dim_bindings' for the open symbols in the graph's
   /// `types`; empty if there are none.
   std::string OpenSymbolHint(const std::vector<TensorType>& types) const;
+
+  /// A message about the graph, in which symbols have numbers, with the model's names for them.
+  absl::Status InModelWords(const absl::Status& status) const;
 
  private:
   struct Entry {

@@ -59,7 +59,7 @@ KernelReport ReportOf(const Plan& plan, const KernelUse& use, const PlanMeasurem
 int64_t SentBytes(const PlanReport& report) {
   constexpr int64_t kPlanBytes = 256;
   constexpr int64_t kKernelBytes = 160;
-  int64_t bytes = kPlanBytes;
+  int64_t bytes = kPlanBytes + static_cast<int64_t>(report.model_name.size());
   for (const KernelReport& kernel : report.kernels) {
     bytes += kKernelBytes + static_cast<int64_t>(kernel.label.size());
   }
@@ -97,6 +97,7 @@ absl::Status CheckFits(const LatencyReport& report, const Plan& plan) {
 PlanReport MakeReport(const StoredPlan& stored, const PlanMeasurements& measurements) {
   const Plan& plan = stored.plan;
   PlanReport out{.plan_key = stored.key,
+                 .model_name = stored.model_name,
                  .target = plan.target,
                  .threads = plan.threads,
                  .devices = measurements.devices,

@@ -1,6 +1,5 @@
 #include "core/onnx/tensor_proto.h"
 
-#include <array>
 #include <cstring>
 
 #include "core/tensor/onnx_dtype.h"
@@ -54,22 +53,6 @@ absl::StatusOr<HostTensor> CopyUint64Data(const TensorHeader& header,
 }
 
 }  // namespace
-
-std::string OnnxTypeName(int32_t code) {
-  // Types that are newer than the messages of the ONNX we build with.
-  constexpr int32_t kFirstNewer = 17;
-  constexpr std::array<std::string_view, 10> kNewer = {
-      "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2", "FLOAT8E5M2FNUZ", "UINT4",
-      "INT4",         "FLOAT4E2M1",     "FLOAT8E8M0", "UINT2",          "INT2"};
-  if (onnx::TensorProto_DataType_IsValid(code)) {
-    return StrCat(onnx::TensorProto_DataType_Name(code), " (", code, ")");
-  }
-  const int32_t newer = code - kFirstNewer;
-  if (newer >= 0 && newer < static_cast<int32_t>(kNewer.size())) {
-    return StrCat(kNewer[static_cast<size_t>(newer)], " (", code, ")");
-  }
-  return StrCat("number ", code);
-}
 
 std::string SupportedTypeNames() {
   std::string out;

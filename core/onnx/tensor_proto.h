@@ -35,9 +35,6 @@ absl::StatusOr<HostTensor> ReadInlineTensor(const onnx::TensorProto& tensor, std
 /// The tensor with its bytes as raw_data.
 onnx::TensorProto MakeTensorProto(const HostTensor& tensor, const std::string& name);
 
-/// "STRING (8)": an ONNX element type for messages.
-std::string OnnxTypeName(int32_t code);
-
 /// The element types we take, for messages: "bool, u8, ...".
 std::string SupportedTypeNames();
 

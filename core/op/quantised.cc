@@ -67,7 +67,8 @@ absl::StatusOr<DType> QuantisedType(const OpCall& call, std::string_view name, D
   const int64_t code = call.attrs().Int(name, 0);
   if (code == 0) return fallback;
   if (std::optional<DType> type = DTypeFromOnnx(code)) return *type;
-  return Unimplemented("attribute ", Quote(name), " is ONNX element type ", code);
+  return Unimplemented("attribute ", Quote(name), " is element type ", OnnxTypeName(code),
+                       ", which is not supported");
 }
 
 absl::StatusOr<Decomposition::Value> WithoutZeroPoint(Decomposition& d, Decomposition::Value q,

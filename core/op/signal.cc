@@ -99,7 +99,9 @@ absl::Status NormaliseOutputType(OnnxCall& call) {
   }
   if (code == nullptr) return absl::OkStatus();
   auto dtype = DTypeFromOnnx(*code);
-  if (!dtype) return Unimplemented("attribute \"output_datatype\" is ONNX element type ", *code);
+  if (!dtype)
+    return Unimplemented("attribute \"output_datatype\" is element type ", OnnxTypeName(*code),
+                         ", which is not supported");
   call.attrs.Set("output_datatype", std::string(DTypeName(*dtype)));
   return absl::OkStatus();
 }

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "core/base/decimal_numbers.h"
 #include "core/base/hash.h"
 #include "core/base/key_field.h"
 #include "core/base/text.h"
@@ -30,8 +31,8 @@ std::map<std::string_view, int64_t> CountsOf(const std::vector<std::string_view>
 }
 
 std::string Shown(std::string_view text) {
-  if (text.size() <= kShownBytes) return std::string(text);
-  return StrCat(text.substr(0, kShownBytes), "...");
+  const bool cut = text.size() > kShownBytes;
+  return StrCat(DecimalNumbers(text.substr(0, kShownBytes)), cut ? "..." : "");
 }
 
 // The fields of both keys in order: those of `asked`, then those that only `stored` has.

@@ -29,7 +29,7 @@ std::shared_ptr<const StoredPlan> WithOutcome(const StoredPlan& stored, TileSear
   Plan plan = stored.plan;
   plan.search = std::move(search);
   return std::make_shared<const StoredPlan>(
-      MakeStoredPlan(stored.full_key, plan, stored.created_unix_ms));
+      MakeStoredPlan(stored.full_key, plan, stored.created_unix_ms, stored.model_name));
 }
 
 // Of a caller's time that is left this is for planning and publishing what was found; half of it is

@@ -29,8 +29,8 @@ absl::Status NameFailedNodes(const absl::Status& status, const std::vector<std::
   return absl::Status(status.code(), StrCat(message, rest));
 }
 
-// Which rules of the request an error is about, for its caller; those of this service, which come
-// first, are not the caller's fault.
+// Which rules of the request an error is about, for its caller. If it is about those of this
+// service alone, which come first, the service is at fault, not the request: Internal.
 void BlameRules(const absl::Status& failed, const Rules& rules, const Rules& of_request,
                 absl::Status* named) {
   absl::optional<absl::Cord> payload = failed.GetPayload(kFailedRules);
@@ -42,7 +42,11 @@ void BlameRules(const absl::Status& failed, const Rules& rules, const Rules& of_
     auto rule = static_cast<size_t>(std::stoll(std::string(position)));
     if (rule >= own) names.push_back(rules[rule].name);
   }
-  if (!names.empty()) named->SetPayload(kBlamedRules, absl::Cord(StrJoin(names, " ")));
+  if (names.empty()) {
+    *named = Internal("a rule of this service (--rules-file): ", Message(*named));
+  } else {
+    named->SetPayload(kBlamedRules, absl::Cord(StrJoin(names, " ")));
+  }
 }
 
 // Graphs are shown as they come from import; all else comes from the plan's making.

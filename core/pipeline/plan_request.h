@@ -21,6 +21,7 @@ struct PlanRequest {
   DumpKinds dumps;
   bool allow_fused = false;   // as in ImportOptions
   bool explain_miss = false;  // PlanReply::miss is wanted
+  std::string model_name;     // for people; not part of the key
   WorkOwner owner;            // whose it is: decides when it is its turn, not what comes of it
 };
 

@@ -202,7 +202,7 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) {
     planned->model = std::make_shared<const PlannedModel>(model);
   }
   planned->stored = std::make_shared<const StoredPlan>(
-      MakeStoredPlan(work.full_key, model.plan, UnixMilliseconds(clock_)));
+      MakeStoredPlan(work.full_key, model.plan, UnixMilliseconds(clock_), work.model_name));
   // A copy has no spare capacity.
   planned->jobs = kernels.jobs;
   planned->times = std::move(stages.times);

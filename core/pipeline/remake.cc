@@ -45,7 +45,8 @@ absl::StatusOr<RemadePlan> FusionPipeline::Remake(const ClaimedPlan& claimed,
   }
   absl::StatusOr<WorkPtr> of_key = resolver_.WorkOf(claimed.plan.full_key);
   if (!of_key.ok()) return Unverified(Message(of_key.status()));
-  const WorkPtr work = WithUnused(*of_key, registry_.Quarantined());
+  const WorkPtr work =
+      WithModelName(WithUnused(*of_key, registry_.Quarantined()), claimed.plan.model_name);
   // Requests that wait go before it.
   const WorkOwner owner{.tenant = claimed.tenant, .background = true};
   PlanOrigin origin = PlanOrigin::kMade;

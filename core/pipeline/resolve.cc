@@ -15,6 +15,7 @@
 #include "core/graph/builder.h"
 #include "core/graph/heap_bytes.h"
 #include "core/graph/program.h"
+#include "core/graph/symbol_names.h"
 #include "core/import/graph_source.h"
 #include "core/pipeline/import_family.h"
 #include "core/pipeline/kernels.h"
@@ -82,6 +83,28 @@ absl::Status CheckSharing(const Graph& graph, const PlanOptions& options) {
   return BuildProgram(graph, ProgramOptionsFor(options)).status();
 }
 
+// A plan is for numbers: of a graph with open dims the first node that reads one, and the ways out.
+absl::Status CheckDimsAreGiven(const Graph& graph) {
+  for (NodeId n = 0; n < static_cast<NodeId>(graph.nodes().size()); ++n) {
+    for (TensorId id : graph.node(n).inputs) {
+      if (id == kNoTensor || graph.tensor(id).type.shape.is_static()) continue;
+      const Tensor& tensor = graph.tensor(id);
+      std::set<std::string> open;
+      for (const Dim& dim : tensor.type.shape.dims()) {
+        for (const Dim::Term& term : dim.terms()) {
+          open.insert(QuoteShort(graph.symbols()[static_cast<size_t>(term.symbol)].name));
+        }
+      }
+      return InvalidArgument(graph.Describe(n), ": input ", QuoteShort(tensor.name), " is ",
+                             WithSymbolNames(tensor.type.ToString(), graph.symbols()),
+                             ": nothing says how long dim ", StrJoin(open, ", "),
+                             " is; give it a number with dim_bindings (batch_size, if it is the "
+                             "batch), or leave it open in a range with dim_ranges");
+    }
+  }
+  return absl::OkStatus();
+}
+
 // Of the kernels of the server those that may run in plans of a request: sums in index order, one
 // kernel a node, cuts of a lock and dims left open leave no place for them.
 RegisteredKernels Applicable(const RegisteredKernels& all, const PlanOptions& options, bool family,
@@ -132,6 +155,13 @@ WorkPtr WithUnused(const WorkPtr& work, std::map<std::string, std::string> unuse
   auto other = std::make_shared<Work>(*work);
   other->registered.unused = std::move(unused);
   other->planning_key = PlanningKey(*other);
+  return other;
+}
+
+WorkPtr WithModelName(const WorkPtr& work, std::string_view model_name) {
+  if (work->model_name == model_name) return work;
+  auto other = std::make_shared<Work>(*work);
+  other->model_name = model_name;
   return other;
 }
 
@@ -232,6 +262,7 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
     resolved->warnings.resize(kMostWarnings);
     resolved->warnings.push_back(StrCat("and ", more, " more"));
   }
+  RETURN_IF_ERROR(CheckDimsAreGiven(graph));
   RETURN_IF_ERROR(job.Do([&] { return CheckSharing(graph, options); }));
   // Buffers are made for the largest values, whatever values a run has.
   for (size_t i = 0; i < sharing.size(); ++i) {
@@ -304,6 +335,7 @@ absl::StatusOr<WorkPtr> Resolver::MakeWork(const CanonicalGraph& canonical, Devi
                             .tenant = options.tenant});
   work->key = Sha256(work->full_key);
   work->planning_key = work->key;
+  work->model_name = request.model_name;
   work->graph = canonical.graph;
   work->family = std::move(family);
   work->device = std::move(device);

@@ -35,11 +35,14 @@ struct Work {
   Digest planning_key;
   /// Of CanonicalGraph::key_text; only where a lock is given or asked for.
   std::optional<Digest> graph_sha256;
+  std::string model_name;  // of the request, for people: names nothing
 };
 using WorkPtr = std::shared_ptr<const Work>;
 
 /// The same work with these registered kernels unused, by name with the reason.
 WorkPtr WithUnused(const WorkPtr& work, std::map<std::string, std::string> unused);
+/// The same work of a model that is called so.
+WorkPtr WithModelName(const WorkPtr& work, std::string_view model_name);
 /// The same work with what was measured for it.
 WorkPtr WithSearch(const WorkPtr& work, std::shared_ptr<const TileSearch> search);
 

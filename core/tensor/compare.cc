@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace fusion {
 
@@ -25,32 +26,53 @@ Tolerance RoundedTolerance(DType dtype) {
   return {.atol = std::max(own.atol, rounded.atol), .rtol = std::max(own.rtol, rounded.rtol)};
 }
 
+namespace {
+
+// Of two elements that are not the same.
+double Distance(double a, double b) {
+  const bool finite = std::isfinite(a) && std::isfinite(b);
+  return finite ? std::fabs(a - b) : std::numeric_limits<double>::infinity();
+}
+
+// Integers of 64 bits, those of u64 as their bits: their difference needs one bit more.
+double Distance(DType dtype, int64_t a, int64_t b) {
+  const bool more =
+      dtype == DType::kU64 ? static_cast<uint64_t>(a) > static_cast<uint64_t>(b) : a > b;
+  const uint64_t distance =
+      static_cast<uint64_t>(more ? a : b) - static_cast<uint64_t>(more ? b : a);
+  return static_cast<double>(distance);
+}
+
+}  // namespace
+
 Difference Compare(const HostTensor& got, const HostTensor& wanted, const Tolerance& tolerance) {
   Difference out;
   if (got.dtype() != wanted.dtype() || got.dims() != wanted.dims()) {
     out.other_type = true;
     return out;
   }
-  bool real = IsFloat(wanted.dtype());
+  const bool real = IsFloat(wanted.dtype());
   double scale = 0;
-  for (int64_t i = 0; real && i < wanted.elements(); ++i) {
-    double b = wanted.GetDouble(i);
+  for (int64_t i = 0; i < wanted.elements(); ++i) {
+    const double b = wanted.GetDouble(i);
     if (std::isfinite(b)) scale = std::max(scale, std::fabs(b));
   }
-  double bound = tolerance.atol + tolerance.rtol * scale;
+  const double bound = tolerance.atol + tolerance.rtol * scale;
   for (int64_t i = 0; i < wanted.elements(); ++i) {
-    bool same = false;
+    double distance = 0;
     if (real) {
-      double a = got.GetDouble(i);
-      double b = wanted.GetDouble(i);
+      const double a = got.GetDouble(i);
+      const double b = wanted.GetDouble(i);
       if (a == b || (std::isnan(a) && std::isnan(b))) continue;
-      bool finite = std::isfinite(a) && std::isfinite(b);
-      if (finite) out.max_abs = std::max(out.max_abs, std::fabs(a - b));
-      same = finite && std::fabs(a - b) <= bound;
+      distance = Distance(a, b);
     } else {
-      same = got.GetInt(i) == wanted.GetInt(i);
+      const int64_t a = got.GetInt(i);
+      const int64_t b = wanted.GetInt(i);
+      if (a == b) continue;
+      distance = Distance(wanted.dtype(), a, b);
     }
-    if (same) continue;
+    out.max_abs = std::max(out.max_abs, distance);
+    if (real && std::isfinite(distance) && distance <= bound) continue;
     if (out.outside++ == 0) out.first_outside = i;
   }
   out.max_rel = scale > 0 ? out.max_abs / scale : out.max_abs;

@@ -8,6 +8,8 @@ namespace fusion {
 
 /// How two tensors differ, element by element. NaN equals NaN, an infinity only itself.
 struct Difference {
+  /// The largest |a - b|, of integers and bools too. Infinite where one of two is a number and the
+  /// other is not, or where they are different infinities.
   double max_abs = 0;
   /// max_abs over the largest finite magnitude of the reference.
   double max_rel = 0;

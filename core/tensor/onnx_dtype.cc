@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "core/base/text.h"
+
 namespace fusion {
 namespace {
 
@@ -22,7 +24,21 @@ constexpr std::array<int32_t, kDTypeCount> kOnnxCodes = {
     13,  // u64
 };
 
+// TensorProto.DataType by number, as of ONNX 1.20.
+constexpr std::array<std::string_view, 27> kOnnxNames = {
+    "UNDEFINED",      "FLOAT",    "UINT8",        "INT8",           "UINT16",
+    "INT16",          "INT32",    "INT64",        "STRING",         "BOOL",
+    "FLOAT16",        "DOUBLE",   "UINT32",       "UINT64",         "COMPLEX64",
+    "COMPLEX128",     "BFLOAT16", "FLOAT8E4M3FN", "FLOAT8E4M3FNUZ", "FLOAT8E5M2",
+    "FLOAT8E5M2FNUZ", "UINT4",    "INT4",         "FLOAT4E2M1",     "FLOAT8E8M0",
+    "UINT2",          "INT2"};
+
 }  // namespace
+
+std::string OnnxTypeName(int64_t code) {
+  if (code < 0 || code >= static_cast<int64_t>(kOnnxNames.size())) return StrCat("number ", code);
+  return StrCat(kOnnxNames[static_cast<size_t>(code)], " (", code, ")");
+}
 
 std::optional<DType> DTypeFromOnnx(int64_t code) {
   for (size_t i = 0; i < kOnnxCodes.size(); ++i) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 
 #include "core/tensor/dtype.h"
 
@@ -13,5 +14,9 @@ namespace fusion {
 std::optional<DType> DTypeFromOnnx(int64_t code);
 /// Inverse of DTypeFromOnnx.
 int32_t DTypeToOnnx(DType type);
+
+/// "INT4 (22)": an element type for messages, those included that we refuse or that are newer than
+/// the ONNX we build with. "number 99" if ONNX has none of that number.
+std::string OnnxTypeName(int64_t code);
 
 }  // namespace fusion

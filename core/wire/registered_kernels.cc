@@ -183,16 +183,16 @@ class KernelDecoder {
   RegisteredKernel out_;
 };
 
-// Adds those of one file.
-absl::Status AddFile(const std::string& path, const RuleCheck& check, std::set<std::string>* names,
-                     RegisteredKernels* out) {
+// Adds those of one file that are right; what is wrong with the others goes to `problems`.
+void AddFile(const std::string& path, const RuleCheck& check, std::set<std::string>* names,
+             RegisteredKernels* out, std::vector<absl::Status>* problems) {
   absl::StatusOr<std::string> text = ReadFile(path, kMaxKernelsFileBytes);
-  if (!text.ok()) return InvalidArgument(Message(text.status()));
+  if (!text.ok()) return problems->push_back(InvalidArgument(Message(text.status())));
   google::protobuf::TextFormat::ParseInfoTree places;
   v1::RegisteredKernels wire;
   if (std::optional<TextError> error = ReadTextFormat(*text, &wire, &places)) {
-    return InvalidArgument(path, ":", error->line, ": column ", error->column, ": ",
-                           error->message);
+    return problems->push_back(
+        InvalidArgument(path, ":", error->line, ": column ", error->column, ": ", error->message));
   }
   const google::protobuf::FieldDescriptor* field =
       v1::RegisteredKernels::descriptor()->FindFieldByNumber(
@@ -202,42 +202,62 @@ absl::Status AddFile(const std::string& path, const RuleCheck& check, std::set<s
     std::string where = StrCat(path, ":", places.GetLocation(field, i).line + 1, ": kernels[", i,
                                "] ", QuoteShort(wire.kernels(i).name()));
     absl::StatusOr<RegisteredKernel> kernel = KernelDecoder(wire.kernels(i), dir).Run();
-    if (!kernel.ok()) return Annotate(kernel.status(), where);
-    if (!names->insert(kernel->name()).second) {
-      return InvalidArgument(where, ": name: an earlier kernel has the same");
+    absl::Status right = kernel.status();
+    if (right.ok() && !names->insert(kernel->name()).second) {
+      right = InvalidArgument("name: an earlier kernel has the same");
     }
-    if (check != nullptr) {
-      absl::Status checked = check(kernel->rule);
-      if (!checked.ok()) return Annotate(checked, where);
+    if (right.ok() && check != nullptr) right = check(kernel->rule);
+    if (right.ok() && out->size() >= static_cast<size_t>(kMaxRegisteredKernels)) {
+      return problems->push_back(
+          InvalidArgument(where, ": more than ", kMaxRegisteredKernels, " kernels"));
     }
-    if (out->size() >= static_cast<size_t>(kMaxRegisteredKernels)) {
-      return InvalidArgument(where, ": more than ", kMaxRegisteredKernels, " kernels");
+    if (right.ok()) {
+      out->push_back(std::make_shared<const RegisteredKernel>(*std::move(kernel)));
+    } else {
+      problems->push_back(Annotate(right, where));
     }
-    out->push_back(std::make_shared<const RegisteredKernel>(*std::move(kernel)));
   }
-  return absl::OkStatus();
 }
 
-}  // namespace
-
-absl::StatusOr<RegisteredKernels> ReadRegisteredKernels(const std::string& path,
-                                                        const RuleCheck& check) {
+RegisteredKernels ReadEach(const std::string& path, const RuleCheck& check,
+                           std::vector<absl::Status>* problems) {
   std::vector<std::string> files = {path};
   std::error_code error;
+  auto fail = [&](const absl::Status& why) {
+    problems->push_back(why);
+    return RegisteredKernels();
+  };
   if (std::filesystem::is_directory(path, error)) {
     files.clear();
     for (std::filesystem::directory_iterator it(path, error), end; !error && it != end;
          it.increment(error)) {
       if (it->path().extension() == kExtension) files.push_back(it->path().string());
     }
-    if (error) return InvalidArgument(path, ": ", error.message());
-    if (files.empty()) return InvalidArgument(path, ": no file *", kExtension, " in it");
+    if (error) return fail(InvalidArgument(path, ": ", error.message()));
+    if (files.empty()) return fail(InvalidArgument(path, ": no file *", kExtension, " in it"));
     std::sort(files.begin(), files.end());
   }
   std::set<std::string> names;
   RegisteredKernels out;
-  for (const std::string& file : files) RETURN_IF_ERROR(AddFile(file, check, &names, &out));
+  for (const std::string& file : files) AddFile(file, check, &names, &out, problems);
   return out;
+}
+
+}  // namespace
+
+absl::StatusOr<RegisteredKernels> ReadRegisteredKernels(const std::string& path,
+                                                        const RuleCheck& check) {
+  std::vector<absl::Status> problems;
+  RegisteredKernels kernels = ReadEach(path, check, &problems);
+  if (!problems.empty()) return problems.front();
+  return kernels;
+}
+
+std::vector<absl::Status> ProblemsOfRegisteredKernels(const std::string& path,
+                                                      const RuleCheck& check) {
+  std::vector<absl::Status> problems;
+  ReadEach(path, check, &problems);
+  return problems;
 }
 
 }  // namespace fusion

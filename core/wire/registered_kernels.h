@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/base/status.h"
 #include "core/bundle/registered_kernel.h"
@@ -15,5 +16,9 @@ namespace fusion {
 /// ParseRulesText. Reads files; any thread.
 absl::StatusOr<RegisteredKernels> ReadRegisteredKernels(const std::string& path,
                                                         const RuleCheck& check = nullptr);
+
+/// Everything that ReadRegisteredKernels could have said; empty: all of it is right.
+std::vector<absl::Status> ProblemsOfRegisteredKernels(const std::string& path,
+                                                      const RuleCheck& check = nullptr);
 
 }  // namespace fusion

@@ -13,13 +13,6 @@ namespace {
 
 using Doubles = google::protobuf::RepeatedField<double>;
 
-// The beginning of a text, not cut inside a character.
-std::string Beginning(std::string_view text, size_t most) {
-  if (text.size() <= most) return std::string(text);
-  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
-  return std::string(text.substr(0, most));
-}
-
 absl::Status CheckSamples(const Doubles& samples, std::string_view field) {
   if (samples.size() > kMaxReportSamples) {
     return InvalidArgument(field, ": ", samples.size(), " entries; expected at most ",
@@ -198,6 +191,7 @@ absl::StatusOr<ReportQuery> DecodeReportQuery(const v1::GetReportRequest& wire) 
 
 void EncodePlanReport(const PlanReport& report, v1::PlanReport* out) {
   out->set_plan_key(DigestToWire(report.plan_key));
+  out->set_model_name(TextToWire(report.model_name));
   out->set_target(TextToWire(report.target));
   out->set_threads(report.threads);
   for (const std::string& device : report.devices) out->add_devices(TextToWire(device));
@@ -214,6 +208,7 @@ absl::StatusOr<PlanReport> DecodePlanReport(const v1::PlanReport& wire) {
   ASSIGN_OR_RETURN(out.runs, DecodeSummary(wire.runs()));
   ASSIGN_OR_RETURN(out.totals, DecodeTotals(wire.totals()));
   ASSIGN_OR_RETURN(out.op_by_op, DecodeTotals(wire.op_by_op()));
+  out.model_name = wire.model_name();
   out.target = wire.target();
   out.threads = wire.threads();
   out.devices.assign(wire.devices().begin(), wire.devices().end());
@@ -242,6 +237,7 @@ void EncodePlanSummary(const PlanSummary& summary, v1::PlanSummary* out) {
   out->set_compiled_kernels(summary.compiled_kernels);
   out->set_pinned(summary.pinned);
   out->set_tenant(TextToWire(summary.tenant));
+  out->set_model_name(TextToWire(summary.model_name));
 }
 
 absl::StatusOr<PlanSummary> DecodePlanSummary(const v1::PlanSummary& wire) {
@@ -266,6 +262,7 @@ absl::StatusOr<PlanSummary> DecodePlanSummary(const v1::PlanSummary& wire) {
   out.compiled_kernels = wire.compiled_kernels();
   out.pinned = wire.pinned();
   out.tenant = wire.tenant();
+  out.model_name = wire.model_name();
   return out;
 }
 

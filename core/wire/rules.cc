@@ -257,16 +257,23 @@ absl::StatusOr<Rules> DecodeRules(const v1::FusionRules& wire) {
   return rules;
 }
 
-absl::StatusOr<Rules> ParseRulesText(std::string_view text, const std::string& name,
-                                     const RuleCheck& check) {
+namespace {
+
+// The rules of a text that are right; what is wrong with the others goes to `problems`.
+Rules ParseEachRule(std::string_view text, const std::string& name, const RuleCheck& check,
+                    std::vector<absl::Status>* problems) {
   google::protobuf::TextFormat::ParseInfoTree places;
   v1::FusionRules wire;
   if (std::optional<TextError> error = ReadTextFormat(text, &wire, &places)) {
-    return InvalidArgument(name, ":", error->line, ": column ", error->column, ": ",
-                           error->message);
+    problems->push_back(
+        InvalidArgument(name, ":", error->line, ": column ", error->column, ": ", error->message));
+    return {};
   }
   absl::Status count = CheckCount("rules", wire.rules_size(), 0, kMaxRules);
-  if (!count.ok()) return Annotate(count, name);
+  if (!count.ok()) {
+    problems->push_back(Annotate(count, name));
+    return {};
+  }
   const google::protobuf::FieldDescriptor* field =
       v1::FusionRules::descriptor()->FindFieldByNumber(v1::FusionRules::kRulesFieldNumber);
   Rules rules;
@@ -274,14 +281,33 @@ absl::StatusOr<Rules> ParseRulesText(std::string_view text, const std::string& n
   for (int i = 0; i < wire.rules_size(); ++i) {
     std::string where = StrCat(name, ":", places.GetLocation(field, i).line + 1);
     absl::StatusOr<Rule> rule = DecodeRuleAt(wire, i, &names);
-    if (!rule.ok()) return Annotate(rule.status(), where);
-    if (check != nullptr) {
-      absl::Status checked = check(*rule);
-      if (!checked.ok()) return Annotate(checked, where);
+    absl::Status right = rule.status();
+    if (right.ok() && check != nullptr) right = check(*rule);
+    if (right.ok()) {
+      rules.push_back(*std::move(rule));
+    } else {
+      problems->push_back(Annotate(right, where));
     }
-    rules.push_back(*std::move(rule));
   }
   return rules;
+}
+
+}  // namespace
+
+absl::StatusOr<Rules> ParseRulesText(std::string_view text, const std::string& name,
+                                     const RuleCheck& check) {
+  std::vector<absl::Status> problems;
+  Rules rules = ParseEachRule(text, name, check, &problems);
+  if (!problems.empty()) return problems.front();
+  return rules;
+}
+
+std::vector<absl::Status> ProblemsOfRulesFile(const std::string& path, const RuleCheck& check) {
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxRulesFileBytes);
+  if (!text.ok()) return {InvalidArgument(Message(text.status()))};
+  std::vector<absl::Status> problems;
+  ParseEachRule(*text, path, check, &problems);
+  return problems;
 }
 
 absl::StatusOr<Rules> ReadRulesFile(const std::string& path, const RuleCheck& check) {

@@ -3,6 +3,7 @@
 #include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/status.h"
 #include "core/bundle/rules.h"
@@ -33,5 +34,9 @@ absl::StatusOr<Rules> ParseRulesText(std::string_view text, const std::string& n
 
 /// The same of a file. Errors of reading it name it too.
 absl::StatusOr<Rules> ReadRulesFile(const std::string& path, const RuleCheck& check = nullptr);
+
+/// Everything that ReadRulesFile could have said; empty: the file is right.
+std::vector<absl::Status> ProblemsOfRulesFile(const std::string& path,
+                                              const RuleCheck& check = nullptr);
 
 }  // namespace fusion

@@ -134,4 +134,10 @@ std::string TextToWire(std::string_view text) {
   return out;
 }
 
+std::string Beginning(std::string_view text, size_t most) {
+  if (text.size() <= most) return std::string(text);
+  while (most > 0 && (static_cast<unsigned char>(text[most]) & 0xc0) == 0x80) --most;
+  return std::string(text.substr(0, most));
+}
+
 }  // namespace fusion

@@ -66,4 +66,7 @@ bool IsUtf8(std::string_view text);
 /// replaced by '?'.
 std::string TextToWire(std::string_view text);
 
+/// At most so many bytes of the beginning of a text, not cut inside a character.
+std::string Beginning(std::string_view text, size_t most);
+
 }  // namespace fusion

@@ -6,7 +6,8 @@
 
 namespace fusion {
 
-StoredPlan MakeStoredPlan(std::string full_key, const Plan& plan, int64_t created_unix_ms) {
+StoredPlan MakeStoredPlan(std::string full_key, const Plan& plan, int64_t created_unix_ms,
+                          std::string_view model_name) {
   StoredPlan stored;
   stored.key = Sha256(full_key);
   stored.full_key = std::move(full_key);
@@ -15,6 +16,7 @@ StoredPlan MakeStoredPlan(std::string full_key, const Plan& plan, int64_t create
   stored.ledger_bytes = LedgerToBytes(plan);
   stored.plan = plan;
   stored.created_unix_ms = created_unix_ms;
+  stored.model_name = model_name;
   return stored;
 }
 
@@ -25,6 +27,7 @@ std::string EncodeStoredPlan(const StoredPlan& stored) {
   wire.set_plan(stored.plan_bytes);
   wire.set_ledger(stored.ledger_bytes);
   wire.set_created_unix_ms(stored.created_unix_ms);
+  wire.set_model_name(TextToWire(stored.model_name));
   return wire.SerializeAsString();
 }
 
@@ -50,6 +53,7 @@ absl::StatusOr<StoredPlan> DecodeStoredPlan(std::string_view bytes) {
   stored.content = Sha256(stored.plan_bytes);
   stored.ledger_bytes = wire.ledger();
   stored.created_unix_ms = wire.created_unix_ms();
+  stored.model_name = Beginning(wire.model_name(), kMaxModelNameBytes);
   return stored;
 }
 

@@ -16,11 +16,13 @@ struct StoredPlan {
   Digest content;               // SHA-256 of plan_bytes: what a key stands for may change
   std::string ledger_bytes;     // LedgerToBytes(plan)
   int64_t created_unix_ms = 0;  // when it was planned
+  std::string model_name;       // of the request that made it, for people; empty: unknown
 };
 
 /// Fills in `key`, `plan_bytes`, `content` and `ledger_bytes`. The plan is copied, without spare
 /// capacity.
-StoredPlan MakeStoredPlan(std::string full_key, const Plan& plan, int64_t created_unix_ms);
+StoredPlan MakeStoredPlan(std::string full_key, const Plan& plan, int64_t created_unix_ms,
+                          std::string_view model_name = "");
 
 /// The entry as one string, as stores keep it.
 std::string EncodeStoredPlan(const StoredPlan& stored);

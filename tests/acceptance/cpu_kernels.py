@@ -224,7 +224,7 @@ def verify_row(rows, work, daemon, words, *arguments, least=0.0):
     what = " ".join(str(word).removeprefix("--") for word in [*words, *arguments])
     status, said = ctl("verify", model, "--server", daemon.address, *arguments, check=False)
     outputs = said.get("outputs", [])
-    worst = max((output["max_rel"] for output in outputs), default=0.0)
+    worst = max((float(output["max_rel"]) for output in outputs), default=0.0)
     rows.counted(f"verify {what}",
                  status == 0 and said.get("pass", False) and said.get("fallbacks") == 0 and worst >= least,
                  f"outside {sum(output['outside'] for output in outputs)}, max_rel {worst:.1e}, fallbacks {said.get('fallbacks')}"

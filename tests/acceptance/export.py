@@ -87,7 +87,7 @@ def compare(rows, cases, python, least):
         except RuntimeError as error:
             case.fail(error)
             continue
-        case.worst = max((o["max_rel"] for o in found), default=0)
+        case.worst = max((float(o["max_rel"]) for o in found), default=0)
         case.identical = all(o["identical"] for o in found)
         for output in found:
             if not output["equal"]:

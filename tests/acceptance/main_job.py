@@ -38,7 +38,7 @@ def verify_row(rows, name, model, server):
         rows.counted(f"verify {name}", False, report["error"]["message"][:120], "outside 0, fallbacks 0")
         return
     outside = sum(o["outside"] for o in report["outputs"])
-    worst = max(o["max_rel"] for o in report["outputs"])
+    worst = max(float(o["max_rel"]) for o in report["outputs"])
     ok = status == 0 and report["pass"] and outside == 0 and report["fallbacks"] == 0
     rows.counted(
         f"verify {name}", ok,

@@ -173,7 +173,7 @@ def all_in_one_rows(rows, work):
                  f"{joined['launches']} instead of {usual['launches']}, of {joined['kernels']} phases", "1, as many phases")
     _, verified = ctl("verify", model, "--low-latency")
     rows.counted("all-in-one: outputs", verified["pass"] and verified["fallbacks"] == 0,
-                 f"max_rel {max(o['max_rel'] for o in verified['outputs']):.2g}, {verified['fallbacks']} fallbacks",
+                 f"max_rel {max(float(o['max_rel']) for o in verified['outputs']):.2g}, {verified['fallbacks']} fallbacks",
                  "pass, no fallback")
     _, told = ctl("explain", model, "--low-latency", "--candidates")
     said = [d["reason"] for d in told["decisions"] if d["subject"] == "group" and d["reason"].startswith("all-in-one")]
@@ -194,7 +194,7 @@ def pipeline_rows(rows, work):
     rows.counted("pipelines: phases of the same rows", phases, "; ".join(phases) or "none", "at least one pipeline")
     _, verified = ctl("verify", model, "--low-latency", "--threads", 2)
     rows.counted("pipelines: outputs", verified["pass"] and verified["fallbacks"] == 0,
-                 f"max_rel {max(o['max_rel'] for o in verified['outputs']):.2g}, {verified['fallbacks']} fallbacks",
+                 f"max_rel {max(float(o['max_rel']) for o in verified['outputs']):.2g}, {verified['fallbacks']} fallbacks",
                  "pass, no fallback")
 
 

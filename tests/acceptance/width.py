@@ -47,7 +47,7 @@ def verify_row(rows, row, model, *arguments):
         rows.counted(row, False, f"exit {status}: {report['error']['message'][:120]}", VERIFY_BAR)
         return
     outside = sum(o["outside"] for o in report["outputs"])
-    worst = max((o["max_rel"] for o in report["outputs"]), default=0)
+    worst = max((float(o["max_rel"]) for o in report["outputs"]), default=0)
     ok = status == 0 and report["pass"] and outside == 0 and report["fallbacks"] == 0
     rows.counted(row, ok, f"{report['nodes']} nodes, {report['kernels']} kernels, max_rel {worst:.1e}, "
                  f"outside {outside}, fallbacks {report['fallbacks']}", VERIFY_BAR)

@@ -328,5 +328,32 @@ TEST_F(BadRequestTest, ACallThatIsBrokenOnItsWayIsNotOurFault) {
   EXPECT_THAT(log, testing::Not(HasSubstr("\"code\":\"INTERNAL\"")));
 }
 
+// Callers that take the call back, or hang up, at any place of it.
+TEST_F(BadRequestTest, ACallerThatGoesAwayIsNotOurFault) {
+  v1::PlanFusionRequest request = GoodRequest();
+  const std::string whole = GrpcMessage(request.SerializeAsString());
+  for (const std::string method :
+       {"FusionService/PlanFusion", "FusionService/PlanFusionStream", "FusionService/GetKernels",
+        "FusionAdmin/ExportStore", "FusionAdmin/ImportStore"}) {
+    for (size_t sent : {size_t{0}, size_t{3}, whole.size() / 2, whole.size()}) {
+      for (bool resets : {true, false}) {
+        RawHttp2 connection(daemon_->local_address());
+        ASSERT_TRUE(connection.Hello());
+        ASSERT_TRUE(connection.Call(1, StrCat("/fusion.v1.", method)));
+        connection.Data(1, whole.substr(0, sent), /*last=*/false, std::chrono::seconds(5));
+        if (resets) connection.Reset(1);
+      }
+    }
+  }
+  // The server is well, and has said so of all of them.
+  v1::PlanFusionResponse response;
+  EXPECT_TRUE(caller_->Plan(request, &response).ok());
+  const std::string log = daemon_->output();
+  EXPECT_THAT(log, testing::Not(HasSubstr("\"code\":\"INTERNAL\"")));
+  EXPECT_THAT(log, testing::Not(HasSubstr("\"code\":\"UNKNOWN\"")));
+  const std::string metrics = HttpGet(daemon_->admin_address(), "/metrics").body;
+  EXPECT_THAT(metrics, testing::Not(HasSubstr("=\"INTERNAL\"")));
+}
+
 }  // namespace
 }  // namespace fusion

@@ -153,6 +153,7 @@ TEST_F(RulesCommandTest, AServersRuleThatForcesTheImpossibleIsNoBadInput) {
     words.insert(words.end(), more.begin(), more.end());
     ProgramResult result = BareCtl(words);
     EXPECT_EQ(result.code, 4) << result.err;
+    EXPECT_THAT(result.err, HasSubstr("a rule of this service (--rules-file): "));
     EXPECT_THAT(result.err, HasSubstr("rule \"theirs\" forces node \""));
     EXPECT_THAT(result.err, testing::Not(HasSubstr("own.textproto")));
   }

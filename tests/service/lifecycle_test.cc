@@ -79,6 +79,31 @@ TEST(CheckConfigTest, SaysWhetherAStartWouldWorkAndStartsNothing) {
                     HasSubstr(file + ":4: --store: "), HasSubstr("a start would not work")));
 }
 
+// Every flag and every entry of every file, not the first that is wrong.
+TEST(CheckConfigTest, SaysEverythingThatIsWrongAtOnce) {
+  ScratchDir dir;
+  const std::string rules = dir.Write(
+      "rules.textproto",
+      "rules { name: 'a' pattern { nodes { id: 'x' ops: 'NoSuchOp' } } bias { factor: 0.9 } }\n"
+      "rules { name: 'b' pattern { nodes { id: 'x' ops: 'Relu' } } bias { factor: 0.9 } }\n"
+      "rules { name: 'b' pattern { nodes { id: 'x' ops: 'Relu' } } bias { factor: 0.9 } }\n"
+      "rules { name: 'c' }\n");
+  const std::string kernels =
+      dir.Write("kernels.textproto", "kernels { name: 'k' }\nkernels { name: 'l' }\n");
+  const ProgramEnd end =
+      TestDaemon::RunToEnd(FUSIOND, {"--check-config", "--listen", "127.0.0.1:0", "--rules-file",
+                                     rules, "--kernels", kernels, "--no-such-flag", "--workers",
+                                     "0", "--log-level", "loud", "--tls-key", "/none"});
+  EXPECT_EQ(end.exit_code, 2);
+  EXPECT_THAT(end.output,
+              AllOf(HasSubstr("--no-such-flag"), HasSubstr("--workers"), HasSubstr("--log-level"),
+                    HasSubstr("--tls-key"), HasSubstr(rules + ":1: "), HasSubstr(rules + ":3: "),
+                    HasSubstr(rules + ":4: "), HasSubstr(kernels + ":1: kernels[0] \"k\""),
+                    HasSubstr(kernels + ":2: kernels[1] \"l\"")));
+  EXPECT_THAT(end.output, AllOf(Not(HasSubstr(rules + ":2: ")), HasSubstr("ok    --listen"),
+                                HasSubstr("a start would not work")));
+}
+
 TEST(CheckConfigTest, WhatARunningServerHasIsBusyAndNotWrong) {
   ScratchDir dir;
   const std::string socket = dir.path("socket");

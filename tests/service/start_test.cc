@@ -68,6 +68,20 @@ TEST(StartTest, HelpNamesEveryFlag) {
   EXPECT_EQ(RunFusiond({"--version"}).output, "fusiond 0.1.0\n");
 }
 
+TEST(StartTest, HelpFitsAndHasAnExample) {
+  const ProgramEnd end = RunFusiond({"--help"});
+  for (std::string_view line : StrSplit(end.output, '\n')) EXPECT_LE(line.size(), 100u) << line;
+  EXPECT_THAT(end.output, HasSubstr("Example:\n  fusiond --listen "));
+}
+
+TEST(StartTest, AFlagThatIsNoneIsAnsweredWithTheOneThatWasMeant) {
+  EXPECT_THAT(RunFusiond({"--lisen", "127.0.0.1:0"}).output, HasSubstr("did you mean --listen?"));
+  EXPECT_THAT(RunFusiond({"--stroe=d"}).output, HasSubstr("did you mean --store?"));
+  ScratchDir dir;
+  const std::string file = dir.Write("fusiond.conf", "wrokers = 3\n");
+  EXPECT_THAT(RunFusiond({"--config", file}).output, HasSubstr("did you mean workers?"));
+}
+
 TEST(StartTest, BadFlagsAreNamed) {
   struct Case {
     std::vector<std::string> args;

@@ -185,7 +185,7 @@ class OnnxAttention {
     if (code == nullptr) return type_;
     std::optional<DType> type = DTypeFromOnnx(*code);
     if (type && IsFloat(*type)) return *type;
-    return InvalidArgument("attribute \"softmax_precision\" is ", *code,
+    return InvalidArgument("attribute \"softmax_precision\" is ", OnnxTypeName(*code),
                            ", expected the number of a float type");
   }
 

@@ -13,7 +13,9 @@ OpDef DefineBitCast() {
             const DType from = call.dtype(0);
             const int64_t code = call.attrs().Int("to", 0);
             const std::optional<DType> to = DTypeFromOnnx(code);
-            if (!to) return Unimplemented("attribute \"to\" is ONNX element type ", code);
+            if (!to)
+              return Unimplemented("attribute \"to\" is element type ", OnnxTypeName(code),
+                                   ", which is not supported");
             if (DTypeBytes(*to) != DTypeBytes(from)) {
               return InvalidArgument("attribute \"to\" is ", DTypeName(*to), ", input 0 is ",
                                      DTypeName(from), "; expected types of one width");

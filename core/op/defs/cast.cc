@@ -13,7 +13,8 @@ absl::Status NormaliseCast(OnnxCall& call) {
   }
   if (code == nullptr) return absl::OkStatus();
   auto dtype = DTypeFromOnnx(*code);
-  if (!dtype) return Unimplemented("cast to ONNX element type ", *code);
+  if (!dtype)
+    return Unimplemented("cast to element type ", OnnxTypeName(*code), " is not supported");
   call.attrs.Set("to", std::string(DTypeName(*dtype)));
   call.attrs.Erase("saturate");
   return absl::OkStatus();

@@ -10,7 +10,8 @@ absl::Status NormaliseEyeLike(OnnxCall& call) {
   const auto* code = call.attrs.Find<int64_t>("dtype");
   if (code == nullptr) return absl::OkStatus();
   auto dtype = DTypeFromOnnx(*code);
-  if (!dtype) return Unimplemented("identity of ONNX element type ", *code);
+  if (!dtype)
+    return Unimplemented("identity of element type ", OnnxTypeName(*code), " is not supported");
   call.attrs.Set("dtype", std::string(DTypeName(*dtype)));
   return absl::OkStatus();
 }

@@ -344,6 +344,7 @@ TEST(RequestDigest, IsOfWhatDecidesTheAnswer) {
   request.options.dim_bindings = {{"a", 1}, {"b", 2}, {"c", 3}};
   const Digest base = RequestDigest(request).value();
   request.request_id = "another";
+  request.model_name = "bert";
   EXPECT_EQ(RequestDigest(request).value(), base);
   std::vector<Digest> others;
   auto change = [&](const std::function<void(FusionRequest*)>& by) {

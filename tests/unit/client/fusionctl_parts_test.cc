@@ -356,16 +356,32 @@ PlanReport SampleReport(int kernels) {
   return out;
 }
 
+// Every link leads to a place of the page, of which there is one.
+int ExpectLinksWithin(const std::string& page) {
+  static const std::regex link("href=\"([^\"]*)\"");
+  int links = 0;
+  for (std::sregex_iterator it(page.begin(), page.end(), link), none; it != none; ++it, ++links) {
+    const std::string to = (*it)[1];
+    EXPECT_EQ(to.substr(0, 6), "#plan-") << to;
+    const std::string id = StrCat("id=\"", to.substr(1), "\"");
+    const size_t at = page.find(id);
+    EXPECT_NE(at, std::string::npos) << id;
+    EXPECT_EQ(page.find(id, at + 1), std::string::npos) << id;
+  }
+  return links;
+}
+
 class ReportPageTest : public testing::TestWithParam<int> {};
 
 TEST_P(ReportPageTest, IsWellFormedAndLegibleWhateverIsInIt) {
   std::string page = ReportPage({SampleReport(GetParam())});
   ExpectWellFormed(page);
-  for (const char* never : {"<script", "http://fonts", "src=", "href=", "url(", "\x1b", "\xff"}) {
+  for (const char* never : {"<script", "http://fonts", "src=", "url(", "\x1b", "\xff"}) {
     EXPECT_EQ(page.find(never), std::string::npos) << never;
   }
   EXPECT_THAT(page, HasSubstr("&lt;script&gt;alert(&#39;x&#39;)"));
   EXPECT_THAT(page, HasSubstr("prefers-color-scheme: dark"));
+  ExpectLinksWithin(page);
   size_t charts = 0;
   for (size_t at = page.find("<svg"); at != std::string::npos; at = page.find("<svg", at + 1)) {
     ExpectNoOverlap(page.substr(at, page.find("</svg>", at) - at));
@@ -388,8 +404,16 @@ TEST(ReportPage, OfNothingSaysSo) {
 }
 
 TEST(ReportPage, HasAPartForEachPlan) {
-  std::string page = ReportPage({SampleReport(2), SampleReport(3)});
+  PlanReport other = SampleReport(3);
+  other.plan_key = Sha256("other");
+  other.model_name = kHostile;
+  std::string page = ReportPage({SampleReport(2), other});
   ExpectWellFormed(page);
+  EXPECT_EQ(ExpectLinksWithin(page), 2) << "an index";
+  EXPECT_THAT(page, HasSubstr("<h1>Reported latencies of 2 plans</h1>"));
+  EXPECT_THAT(page, HasSubstr("A run takes 200 us, estimated 80.0 us, and 200 us with one kernel "
+                              "a node (2.50 x)"));
+  EXPECT_EQ(ExpectLinksWithin(ReportPage({other})), 0);
   size_t first = page.find("<section>");
   EXPECT_NE(page.find("<section>", first + 1), std::string::npos);
 }

@@ -123,7 +123,7 @@ TEST(MicrosoftAttention, SaysWhatIsNotSupported) {
   EXPECT_EQ(Import(m),
             "UNIMPLEMENTED: node \"att\" (\"com.microsoft.Attention\"): input 6 "
             "(past_sequence_length, of a "
-            "shared buffer) is not supported");
+            "shared buffer) is not supported; input 6 is \"p\"");
 }
 
 // A node of com.microsoft on inputs of these types; its attributes are to be added.

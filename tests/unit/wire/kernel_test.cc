@@ -80,7 +80,7 @@ TEST(WireKernel, TextThatIsNotUtf8StaysReadable) {
 TEST(WireStoredPlan, EveryFieldTravels) {
   // key follows from full_key, plan and content from plan_bytes; plan_sha256 is the wire's own.
   EXPECT_EQ(FieldCount<StoredPlan>() - 3, WireFieldCount<v1::StoredPlan>() - 1);
-  StoredPlan stored = MakeStoredPlan("graph:target", SamplePlan(), 1234567);
+  StoredPlan stored = MakeStoredPlan("graph:target", SamplePlan(), 1234567, "bert");
   std::string bytes = EncodeStoredPlan(stored);
   v1::StoredPlan wire;
   ASSERT_TRUE(wire.ParseFromString(bytes));
@@ -95,6 +95,14 @@ TEST(WireStoredPlan, EveryFieldTravels) {
   EXPECT_EQ(back.plan.candidates, stored.plan.candidates);
   EXPECT_EQ(back.plan.kernels.size(), 2u);
   EXPECT_EQ(back.created_unix_ms, 1234567);
+  EXPECT_EQ(back.model_name, "bert");
+}
+
+// It is for people, and comes from anybody.
+TEST(WireStoredPlan, TheNameOfAModelIsBounded) {
+  const StoredPlan stored = MakeStoredPlan("g", SamplePlan(), 1, std::string(500, 'n'));
+  EXPECT_EQ(DecodeStoredPlan(EncodeStoredPlan(stored))->model_name, std::string(128, 'n'));
+  EXPECT_EQ(stored.content, MakeStoredPlan("g", SamplePlan(), 1).content) << "no part of the plan";
 }
 
 TEST(WireStoredPlan, DamageIsSeen) {

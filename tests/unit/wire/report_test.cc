@@ -73,6 +73,7 @@ PlanReport SamplePlanReport() {
   PlanTotals totals{
       .kernels = 1, .launches = 2, .activation_bytes = 3, .weight_bytes = 4, .estimated_us = 5};
   return {.plan_key = Sha256("plan"),
+          .model_name = "bert",
           .target = "toy",
           .threads = 2,
           .devices = {"a", "b"},
@@ -98,6 +99,7 @@ TEST(ReportWire, APlanReportArrives) {
   ASSERT_TRUE(out.ok()) << out.status();
   EncodePlanReport(*out, &again);
   EXPECT_EQ(again.SerializeAsString(), wire.SerializeAsString());
+  EXPECT_EQ(out->model_name, "bert");
   EXPECT_EQ(out->kernels[0].measured.p90_us, 3);
   EXPECT_EQ(out->kernels[0].op_by_op_activation_bytes, 7);
   EXPECT_THAT(out->devices, ElementsAre("a", "b"));
@@ -108,6 +110,7 @@ TEST(ReportWire, APlanReportArrives) {
 
 TEST(ReportWire, APlanSummaryArrives) {
   PlanSummary summary{.plan_key = Sha256("plan"),
+                      .model_name = "bert",
                       .created_unix_ms = 5,
                       .target = "toy",
                       .threads = 3,
@@ -131,6 +134,7 @@ TEST(ReportWire, APlanSummaryArrives) {
   EXPECT_EQ(out->compiled_kernels, 9);
   EXPECT_TRUE(out->pinned);
   EXPECT_EQ(out->tenant, "shop");
+  EXPECT_EQ(out->model_name, "bert");
   EXPECT_EQ(out->numerics, Numerics::kBitwise);
   wire.set_bytes(-7);
   EXPECT_TRUE(absl::IsInvalidArgument(DecodePlanSummary(wire).status()));

@@ -1,0 +1,18 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fusion {
+
+// What a terminal may get of texts that come from elsewhere: a server, a file, a model.
+
+/// `text` with all that a terminal would act on escaped ("\x1b", "\u202e"): control characters but
+/// tabs and line ends, bytes that are no UTF-8, and characters that turn the direction of text.
+/// `own_colours`: the sequences of Bold, Good and Bad stay, and are ended.
+std::string Shown(std::string_view text, bool own_colours);
+
+/// JSON without such characters: in its strings, where alone they can be, they are \uXXXX.
+std::string ShownJson(std::string_view json);
+
+}  // namespace fusion
