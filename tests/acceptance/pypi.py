@@ -106,26 +106,26 @@ def speed_row(rows, model, bound, python, server, seconds):
     rows.timed(row, high >= SPEED, f"{ratio:.2f} [{low:.2f}, {high:.2f}]; {ours / 1e3:.3g} ms, {theirs / 1e3:.3g} ms", bar)
 
 
-def model_rows(rows, model, python, work, server, options):
+def model_rows(rows, model, python, work, server, seconds):
     archive = archive_of(model.package, python)
     if archive is None:
         rows.add("UNMEASURED", f"{model.name}: as onnxruntime", f"PyPI does not give {model.package}", "")
         return
     bound, data = prepared(model, archive, work, python)
-    if verify_row(rows, model, bound, data, server) and not options.quick:
-        speed_row(rows, model, bound, python, server, options.seconds)
+    if verify_row(rows, model, bound, data, server) and seconds > 0:
+        speed_row(rows, model, bound, python, server, seconds)
 
 
-def pypi_rows(rows, work, options):
+def pypi_rows(rows, work, only=(), seconds=5):
+    """`seconds`: of bursts for each model; 0: only whether they are right. `only`: texts of packages and files, or all."""
     python = contender.peer_python()
     if python is None:
         rows.add("UNMEASURED", "models that PyPI's packages ship", "PyPI cannot be reached", "as onnxruntime")
         return
-    only = getattr(options, "only", [])
     with Daemon(work) as daemon:
         for model in listed():
             if not only or any(text in f"{model.package} {model.file}" for text in only):
-                rows.section(model_rows, model, python, pathlib.Path(work), daemon.address, options)
+                rows.section(model_rows, model, python, pathlib.Path(work), daemon.address, seconds)
 
 
 def add_options(parser):
@@ -133,5 +133,9 @@ def add_options(parser):
     parser.add_argument("--seconds", type=float, default=5, help="of bursts for each model")
 
 
+def measure(rows, work, options):
+    pypi_rows(rows, work, options.only, 0 if options.quick else options.seconds)
+
+
 if __name__ == "__main__":
-    sys.exit(common.main("models that PyPI's packages ship", "pypi", pypi_rows, add_options))
+    sys.exit(common.main("models that PyPI's packages ship", "pypi", measure, add_options))
