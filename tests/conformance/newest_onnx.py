@@ -62,8 +62,8 @@ def one_case(case, server):
             if status in (RIGHT, WRONG) or status < 0:
                 break
             status, said = verify(case, data, about, fixed, server)
-            if status in (RIGHT, WRONG):
-                outcome.fixed = fixed
+            if status in (RIGHT, WRONG) or status < 0:
+                outcome.fixed, why = fixed, said
         if status == RIGHT:
             continue
         # Signals and time-outs are no refusals.
