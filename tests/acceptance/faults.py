@@ -172,7 +172,8 @@ def run_row(rows, model, python, server):
     bar = SCAN_RUNS if model.stem.startswith("CumSum") else RUNS
     row = f"{model.stem}: run / onnxruntime's, 1 thread"
     if failed:
-        rows.timed(row, False, "; ".join(common.one_line(why) for why in failed.values())[:150], f"<= {bar}")
+        why = "; ".join(f"{name}: {common.one_line(reason)}" for name, reason in failed.items())[:150]
+        rows.add("SHORT" if "ours" in failed else "UNMEASURED", row, why, f"<= {bar}")
         return
     ratio, low, high = beside.ratio(bursts["ours"], bursts["onnxruntime"])
     ours, theirs = (beside.summary(bursts[name])["median_us"] for name in ("ours", "onnxruntime"))

@@ -1,8 +1,9 @@
 """A model of tests/models/pypi.txt made ready to be measured. Runs in the venv of tests/bench/peers; prints JSON.
 
   pypi_worker.py MODEL OUT.onnx DATA INPUT...   writes the model with dims as INPUT says, and DATA/input_<k>.npy and
-                                                output_<k>.npy, what onnxruntime computes with no optimisation of the graph;
-                                                prints the number of nodes
+                                                output_<k>.npy, what onnxruntime computes with no optimisation of the graph.
+                                                Where INPUT makes constants of inputs also OUT.inputs.onnx, which has them as
+                                                inputs, and OUT.inputs.npz, values of all inputs; prints whether it did
 """
 
 import json
@@ -42,16 +43,19 @@ def bind(graph, bound):
                 dim.dim_value = bound[dim.dim_param]
 
 
-def prepare(model, words):
-    """Changes the model; gives the values of its inputs by name."""
+def prepare(model, words, constants):
+    """Changes the model; gives the values of its inputs by name. `constants`: what words make constants of is an input no more."""
     graph, given, bound = model.graph, {}, {}
     declared = {value.name: value for value in graph.input}
     for name, constant, shape, limit in map(parse, words):
         tensor = declared[name].type.tensor_type
         if constant is not None:
-            dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type)
-            graph.initializer.append(onnx.numpy_helper.from_array(np.array(constant, dtype), name))
-            graph.input.remove(declared[name])
+            value = np.array(constant, onnx.helper.tensor_dtype_to_np_dtype(tensor.elem_type))
+            if constants:
+                graph.initializer.append(onnx.numpy_helper.from_array(value, name))
+                graph.input.remove(declared[name])
+            else:
+                given[name] = value
             continue
         for dim, value in zip(tensor.shape.dim, shape, strict=True):
             if dim.dim_param:
@@ -68,7 +72,7 @@ def prepare(model, words):
 
 def main(path, out, data, *words):
     model = onnx.load(path)
-    given = prepare(model, words)
+    given = prepare(model, words, constants=True)
     onnx.save(model, out)
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -80,7 +84,13 @@ def main(path, out, data, *words):
         np.save(directory / f"input_{k}.npy", given[declared.name])
     for k, array in enumerate(session.run(None, given)):
         np.save(directory / f"output_{k}.npy", array)
-    return len(model.graph.node)
+    if not any(constant is not None for _, constant, _, _ in map(parse, words)):
+        return False
+    shipped = onnx.load(path)
+    values_of_all = prepare(shipped, words, constants=False)
+    onnx.save(shipped, str(pathlib.Path(out).with_suffix(".inputs.onnx")))
+    np.savez(pathlib.Path(out).with_suffix(".inputs.npz"), **values_of_all)
+    return True
 
 
 if __name__ == "__main__":

@@ -359,6 +359,29 @@ TEST_F(FilesTest, WithoutMemoryItSaysSoAndExitsWithFive) {
   EXPECT_GT(ran, 6);
 }
 
+// A limit of addresses ends libraries that start threads in their own ways; the fusiond that it
+// starts has the same limit.
+TEST_F(FilesTest, LimitsOfAddressesEndItInTheSameWay) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers have reserved more addresses than that";
+  TestModel m;
+  m.Input("x", {64}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const std::string model = Write(m.proto());
+  int ended_for_memory = 0;
+  for (const bool is_own : {false, true}) {
+    for (int64_t mib : {100, 150, 250, 400, 700, 900, 950, 1000, 1025, 1050, 1075, 1100, 1300}) {
+      if (!is_own && mib > 400) break;
+      std::vector<std::string> words = {"/usr/bin/prlimit", StrCat("--as=", mib << 20), FUSIONCTL,
+                                        "run", model};
+      if (!is_own) words.insert(words.end(), {"--server", daemon_->address()});
+      const ProgramResult result = RunProgram(words);
+      EXPECT_THAT(result.code, AnyOf(0, 5)) << mib << " MiB: " << result.err;
+      if (result.code == 5) ExpectOneErrorLine(result);
+      ended_for_memory += result.code == 5 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(ended_for_memory, 3);
+}
+
 TEST_F(FilesTest, WithoutMemoryJsonSaysSoToo) {
   if (kSanitized) GTEST_SKIP() << "sanitizers have an allocator of their own";
   TestModel m;
