@@ -96,8 +96,8 @@ def verify_row(rows, model, bound, data, server):
 
 
 def speed_row(rows, model, bound, has_constants, python, server, seconds):
-    """onnxruntime runs the same file, and where inputs are constants of it also the one that has them as inputs, as it is shipped;
-    the faster of the two counts."""
+    """onnxruntime runs the same file, and where inputs are constants of it also the one that is shipped; the faster of the
+    two counts."""
     sides = {"ours": lambda: contender.ours(server, bound, 1),
              "onnxruntime": lambda: contender.onnxruntime(python, bound, 1)}
     if has_constants:

@@ -2,8 +2,8 @@
 
   pypi_worker.py MODEL OUT.onnx DATA INPUT...   writes the model with dims as INPUT says, and DATA/input_<k>.npy and
                                                 output_<k>.npy, what onnxruntime computes with no optimisation of the graph.
-                                                Where INPUT makes constants of inputs also OUT.inputs.onnx, which has them as
-                                                inputs, and OUT.inputs.npz, values of all inputs; prints whether it did
+                                                Where INPUT makes constants of inputs also OUT.inputs.onnx, the model as it is,
+                                                and OUT.inputs.npz, values of all its inputs; prints whether it did
 """
 
 import json
@@ -86,10 +86,10 @@ def main(path, out, data, *words):
         np.save(directory / f"output_{k}.npy", array)
     if not any(constant is not None for _, constant, _, _ in map(parse, words)):
         return False
-    shipped = onnx.load(path)
-    values_of_all = prepare(shipped, words, constants=False)
-    onnx.save(shipped, str(pathlib.Path(out).with_suffix(".inputs.onnx")))
-    np.savez(pathlib.Path(out).with_suffix(".inputs.npz"), **values_of_all)
+    # With fixed dims onnxruntime refuses models of which a branch is for others.
+    shipped = pathlib.Path(out).with_suffix(".inputs.onnx")
+    shipped.write_bytes(pathlib.Path(path).read_bytes())
+    np.savez(shipped.with_suffix(".npz"), **prepare(onnx.load(path), words, constants=False))
     return True
 
 
