@@ -90,7 +90,7 @@ def family_program_rows(rows, options):
 def family_kernel_rows(rows, work, server, options):
     """The same models through fusionctl and compiled kernels."""
     count = QUICK_KERNELS if options.quick else KERNELS
-    right, refused, wrong = 0, 0, []
+    right, refused, silent, wrong = 0, 0, [], []
     for seed in range(1, count + 1):
         pick = random.Random(seed)
         least = pick.randint(1, 8)
@@ -101,8 +101,10 @@ def family_kernel_rows(rows, work, server, options):
             at = ["--bind", f"batch={pick.randint(1, 2)}", "--bind", f"seq={value}"]
             status, said = ctl("verify", model, *words, *at, check=False)
             error = said.get("error", {})
-            if error.get("code") in REFUSALS and "node \"" in error["message"]:
+            if error.get("code") in REFUSALS:
                 refused += 1
+                if "node \"" not in error["message"]:
+                    silent.append(f"seed {seed}, seq {least}..{most}")
                 break
             if status != 0:
                 wrong.append(f"seed {seed}, seq {value} of {least}..{most}: exit {status}")
@@ -111,6 +113,8 @@ def family_kernel_rows(rows, work, server, options):
             right += 1
     rows.counted(f"{count} of them as kernels: right or refused", not wrong and right > 0,
                  "; ".join(wrong[:3]) or f"{right} right at {VALUES} values each, {refused} refused", "0 wrong")
+    rows.counted(f"{count} of them as kernels: what is refused has a node", not silent,
+                 "; ".join(silent[:3]) or f"{refused} of {refused}", "each")
 
 
 def families(rows, work, options):
