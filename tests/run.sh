@@ -19,10 +19,11 @@ if [[ $# -gt 0 ]]; then
   step ctest --preset release -j "$(nproc)" "$@"
   exit
 fi
-# models.sh runs ONNX's tests through kernels, and service.sh those of faults and attacks, so ctest need not.
+# models.sh runs ONNX's tests through kernels, service.sh those of faults and attacks, and faults.sh random models of lengths,
+# so ctest need not.
 step ctest --preset release -j "$(nproc)" \
-  -E '^(conformance/(onnx_kernels_[0-9]+|exported_graph_kernels)|service/(store_faults|admin|access|hostile|resilience))$'
-for rows in main_job width scheduler models cpu_kernels service; do
+  -E '^(conformance/(onnx_kernels_[0-9]+|exported_graph_kernels)|service/(store_faults|admin|access|hostile|resilience)|property/families_right_or_refused)$'
+for rows in main_job width scheduler models cpu_kernels service faults; do
   step "tests/acceptance/$rows.sh" --quick
 done
 echo "== $((SECONDS / 60)) min: all passed"

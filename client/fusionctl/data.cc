@@ -32,12 +32,28 @@ size_t PositionOf(const std::string& name, const std::vector<std::string>& names
   return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
+// Which data sets have a tensor for an input or output: each further kind is in fewer of them.
+enum class Presence : uint8_t { kAlways, kFixed, kOverridden };
+
+// Which tensors files without names may count: those that are always there; with those of --fix;
+// with overridden initialisers too.
+std::vector<std::vector<size_t>> OrdersOf(const std::vector<Presence>& presence) {
+  std::vector<std::vector<size_t>> out;
+  for (Presence most : {Presence::kAlways, Presence::kFixed, Presence::kOverridden}) {
+    out.emplace_back();
+    for (size_t k = 0; k < presence.size(); ++k) {
+      if (presence[k] <= most) out.back().push_back(k);
+    }
+  }
+  return out;
+}
+
 // Which of `names` each tensor of a set is for, by number of the tensor. Tensors are taken by name
-// if every name that `needed` says must be there is, else by number among the needed or all.
+// if all have known names and none is missing, else by number.
 absl::StatusOr<std::vector<size_t>> PlacesOf(const std::vector<std::string>& given,
                                              const std::vector<std::string>& names,
-                                             const std::vector<bool>& needed, std::string_view kind,
-                                             const std::string& where) {
+                                             const std::vector<Presence>& presence,
+                                             std::string_view kind, const std::string& where) {
   std::vector<size_t> places;
   bool by_name = true;
   for (const std::string& name : given) {
@@ -46,21 +62,21 @@ absl::StatusOr<std::vector<size_t>> PlacesOf(const std::vector<std::string>& giv
   }
   for (size_t k = 0; k < names.size(); ++k) {
     const auto count = std::count(places.begin(), places.end(), k);
-    by_name = by_name && count <= 1 && (count == 1 || !needed[k]);
+    by_name = by_name && count <= 1 && (count == 1 || presence[k] != Presence::kAlways);
   }
   if (by_name) return places;
-  std::vector<size_t> in_order;
-  for (size_t k = 0; k < names.size(); ++k) {
-    if (needed[k] || given.size() == names.size()) in_order.push_back(k);
+  const std::vector<std::vector<size_t>> orders = OrdersOf(presence);
+  for (const std::vector<size_t>& order : orders) {
+    if (given.size() == order.size()) return order;
   }
-  if (given.size() == in_order.size()) return in_order;
-  if (given.size() < in_order.size()) {
-    return InvalidArgument(kind, " ", Quote(names[in_order[given.size()]]),
+  const std::vector<size_t>& least = orders.front();
+  if (given.size() < least.size()) {
+    return InvalidArgument(kind, " ", Quote(names[least[given.size()]]),
                            " is missing: ", Quote(where), " has no ", kind, "_", given.size(),
                            ".pb");
   }
-  return InvalidArgument(Quote(where), " has ", kind, "_", in_order.size(), " and the model has ",
-                         in_order.size(), " ", kind, in_order.size() == 1 ? "" : "s", ": ",
+  return InvalidArgument(Quote(where), " has ", kind, "_", least.size(), " and the model has ",
+                         least.size(), " ", kind, least.size() == 1 ? "" : "s", ": ",
                          StrJoin(names, ", ", QuoteShort));
 }
 
@@ -108,17 +124,22 @@ std::optional<size_t> NumberBehind(std::string_view prefix, std::string_view nam
   return k;
 }
 
-// The names of inputs and outputs, and which of the inputs every set must have.
-struct DeclaredNames {
-  explicit DeclaredNames(const ModelFile& model) {
-    for (const onnx::ValueInfoProto* input : model.inputs()) {
-      inputs.push_back(input->name());
-      needed.push_back(!model.IsOverridden(input->name()));
+// What a data set may have tensors for.
+struct Declared {
+  explicit Declared(const ModelFile& model) {
+    for (const onnx::ValueInfoProto* input : model.data_inputs()) {
+      const std::string& name = input->name();
+      values.push_back(input);
+      inputs.push_back(name);
+      presence.push_back(model.IsFixed(name)        ? Presence::kFixed
+                         : model.IsOverridden(name) ? Presence::kOverridden
+                                                    : Presence::kAlways);
     }
     for (const auto& output : model.bare().graph().output()) outputs.push_back(output.name());
   }
+  std::vector<const onnx::ValueInfoProto*> values;  // of inputs
   std::vector<std::string> inputs, outputs;
-  std::vector<bool> needed;
+  std::vector<Presence> presence;  // of inputs
 };
 
 std::vector<std::string> NamesOf(const std::vector<NamedTensor>& tensors) {
@@ -127,62 +148,91 @@ std::vector<std::string> NamesOf(const std::vector<NamedTensor>& tensors) {
   return out;
 }
 
-// A set's tensors in the model's order, checked. Initialisers that it does not override have the
-// model's values.
-absl::StatusOr<RunData> Arranged(TestDataSet set, const std::string& where,
-                                 const ModelFile& model) {
-  const DeclaredNames declared(model);
-  RunData out{.name = where};
+// A set may have a tensor for an input of --fix, but no other value than that.
+absl::Status CheckFixed(const ModelFile& model, const std::string& name, const std::string& where,
+                        const HostTensor& given) {
+  ASSIGN_OR_RETURN(const HostTensor fixed, model.Weight(name));
+  if (fixed.dims() == given.dims() && fixed.byte_view() == given.byte_view()) {
+    return absl::OkStatus();
+  }
+  return InvalidArgument("input ", Quote(name), " of ", Quote(where),
+                         " is not what --fix says of it");
+}
+
+// The inputs of a run in the model's order, checked. Initialisers that the set does not override
+// have the model's values.
+absl::Status ArrangeInputs(std::vector<NamedTensor> tensors, const Declared& declared,
+                           const std::string& where, const ModelFile& model, RunData* out) {
   ASSIGN_OR_RETURN(const std::vector<size_t> places,
-                   PlacesOf(NamesOf(set.inputs), declared.inputs, declared.needed, "input", where));
+                   PlacesOf(NamesOf(tensors), declared.inputs, declared.presence, "input", where));
   std::vector<std::optional<HostTensor>> given(declared.inputs.size());
-  for (size_t i = 0; i < places.size(); ++i) given[places[i]] = std::move(set.inputs[i].value);
+  for (size_t i = 0; i < places.size(); ++i) given[places[i]] = std::move(tensors[i].value);
   for (size_t i = 0; i < given.size(); ++i) {
+    const bool is_fixed = declared.presence[i] == Presence::kFixed;
+    if (!given[i] && is_fixed) continue;
     if (!given[i]) {
       ASSIGN_OR_RETURN(given[i], model.Weight(declared.inputs[i]));
     }
-    RETURN_IF_ERROR(CheckInput(*model.inputs()[i], where, &*given[i]));
-    out.inputs.push_back(*std::move(given[i]));
+    RETURN_IF_ERROR(CheckInput(*declared.values[i], where, &*given[i]));
+    if (is_fixed) {
+      RETURN_IF_ERROR(CheckFixed(model, declared.inputs[i], where, *given[i]));
+    } else {
+      out->inputs.push_back(*std::move(given[i]));
+    }
   }
+  return absl::OkStatus();
+}
+
+// A set's tensors in the model's order, checked.
+absl::StatusOr<RunData> Arranged(TestDataSet set, const std::string& where,
+                                 const ModelFile& model) {
+  const Declared declared(model);
+  RunData out{.name = where};
+  RETURN_IF_ERROR(ArrangeInputs(std::move(set.inputs), declared, where, model, &out));
   if (set.outputs.empty()) return out;
-  const std::vector<bool> all(declared.outputs.size(), true);
-  ASSIGN_OR_RETURN(const std::vector<size_t> behind,
+  const std::vector<Presence> all(declared.outputs.size(), Presence::kAlways);
+  ASSIGN_OR_RETURN(const std::vector<size_t> places,
                    PlacesOf(NamesOf(set.outputs), declared.outputs, all, "output", where));
   out.outputs.resize(declared.outputs.size());
-  for (size_t i = 0; i < behind.size(); ++i) {
-    const onnx::ValueInfoProto& output = model.bare().graph().output(static_cast<int>(behind[i]));
+  for (size_t i = 0; i < places.size(); ++i) {
+    const onnx::ValueInfoProto& output = model.bare().graph().output(static_cast<int>(places[i]));
     RETURN_IF_ERROR(TakeBitsForBf16(output, &set.outputs[i].value));
-    out.outputs[behind[i]] = std::move(set.outputs[i].value);
+    out.outputs[places[i]] = std::move(set.outputs[i].value);
   }
   return out;
 }
 
-// Whether a tensor of a set is one that the model takes, before it is read: an input of its name or
-// of its number. Of outputs models declare the extents loosely.
-absl::Status CheckBeforeReading(const ModelFile& model, const std::string& where, bool is_output,
-                                size_t k, const NamedType& type) {
-  const size_t count =
-      is_output ? static_cast<size_t>(model.bare().graph().output_size()) : model.inputs().size();
-  if (is_output || k >= count) return absl::OkStatus();  // too many: said with their number
-  for (const onnx::ValueInfoProto* input : model.inputs()) {
-    if (input->name() != type.name) continue;
-    const absl::Status by_name = CheckInputType(*input, where, type.dtype, type.dims);
-    // All of a set are taken by number if one has no name that the model knows.
-    if (by_name.ok() || input == model.inputs()[k]) return by_name;
+// Whether input `k` of a set is one that the model takes, before it is read: that of its name, or
+// of its number in one of the orders. A number that is too large is named when all are there.
+absl::Status CheckBeforeReading(const Declared& declared, const std::string& where, size_t k,
+                                const NamedType& type) {
+  std::vector<size_t> places;
+  const size_t named = PositionOf(type.name, declared.inputs);
+  if (named < declared.inputs.size()) places.push_back(named);
+  for (const std::vector<size_t>& order : OrdersOf(declared.presence)) {
+    if (k < order.size()) places.push_back(order[k]);
   }
-  return CheckInputType(*model.inputs()[k], where, type.dtype, type.dims);
+  absl::Status first;
+  for (size_t place : places) {
+    absl::Status fits = CheckInputType(*declared.values[place], where, type.dtype, type.dims);
+    if (fits.ok()) return fits;
+    if (first.ok()) first = std::move(fits);
+  }
+  return first;
 }
 
 absl::StatusOr<RunData> LoadOne(const std::string& directory, const ModelFile& model) {
-  for (const onnx::ValueInfoProto* input : model.inputs()) {
+  for (const onnx::ValueInfoProto* input : model.data_inputs()) {
     RETURN_IF_ERROR(CheckIsTensor(*input, "input"));
   }
   for (const auto& output : model.bare().graph().output()) {
     RETURN_IF_ERROR(CheckIsTensor(output, "output"));
   }
+  const Declared declared(model);
   absl::StatusOr<TestDataSet> set =
       LoadTestDataSet(directory, [&](bool is_output, size_t k, const NamedType& type) {
-        return CheckBeforeReading(model, directory, is_output, k, type);
+        // Of outputs models declare the extents loosely.
+        return is_output ? absl::OkStatus() : CheckBeforeReading(declared, directory, k, type);
       });
   if (!set.ok()) return BadFile(set.status());
   return Arranged(*std::move(set), directory, model);
@@ -203,37 +253,41 @@ const std::string* DeclaredName(const std::string& array, const std::vector<std:
 }
 
 absl::Status CheckHasAll(const std::vector<NamedTensor>& given,
-                         const std::vector<std::string>& names, const std::vector<bool>& needed,
-                         std::string_view kind, const std::string& path) {
+                         const std::vector<std::string>& names,
+                         const std::vector<Presence>& presence, std::string_view kind,
+                         const std::string& path) {
   for (size_t k = 0; k < names.size(); ++k) {
     const auto of_name = [&](const NamedTensor& t) { return t.name == names[k]; };
     const auto count = std::count_if(given.begin(), given.end(), of_name);
-    if (count == 1 || (count == 0 && !needed[k])) continue;
+    if (count == 1 || (count == 0 && presence[k] != Presence::kAlways)) continue;
     return InvalidArgument(kind, " ", QuoteShort(names[k]),
                            count == 0 ? " is missing from " : " is twice in ", Quote(path));
   }
   return absl::OkStatus();
 }
 
-// Numbers of numpy.savez, input_3 and arr_3, count the inputs that every run gives, or all where
-// there are as many.
-std::vector<std::string> Numbered(const DeclaredNames& declared,
+// The inputs that numbers of numpy.savez, input_3 and arr_3, count: as few as there can be.
+std::vector<std::string> Numbered(const Declared& declared,
                                   const std::vector<std::string>& arrays) {
-  std::vector<std::string> needed;
-  for (size_t k = 0; k < declared.inputs.size(); ++k) {
-    if (declared.needed[k]) needed.push_back(declared.inputs[k]);
-  }
   const auto numbered = std::count_if(arrays.begin(), arrays.end(), [](const std::string& name) {
     return NumberBehind("input_", name) || NumberBehind("arr_", name);
   });
-  return static_cast<size_t>(numbered) > needed.size() ? declared.inputs : needed;
+  const std::vector<std::vector<size_t>> orders = OrdersOf(declared.presence);
+  const auto enough = std::find_if(orders.begin(), orders.end(), [&](const auto& order) {
+    return order.size() >= static_cast<size_t>(numbered);
+  });
+  std::vector<std::string> out;
+  for (size_t k : enough == orders.end() ? orders.back() : *enough) {
+    out.push_back(declared.inputs[k]);
+  }
+  return out;
 }
 
 // The arrays of a .npz file under the names of inputs and outputs, or as numpy.savez numbers them.
 absl::StatusOr<RunData> LoadArchive(const std::string& path, const ModelFile& model) {
   absl::StatusOr<std::vector<std::string>> names = NamesInNpz(path);
   if (!names.ok()) return BadFile(names.status());
-  const DeclaredNames declared(model);
+  const Declared declared(model);
   const std::vector<std::string> numbered = Numbered(declared, *names);
   const auto input_of = [&](const std::string& array) {
     return PositionOf(array, declared.inputs) < declared.inputs.size()
@@ -244,7 +298,7 @@ absl::StatusOr<RunData> LoadArchive(const std::string& path, const ModelFile& mo
     const std::string* input = input_of(array);
     if (input != nullptr) {
       const size_t position = PositionOf(*input, declared.inputs);
-      return CheckInputType(*model.inputs()[position], path, dtype, dims);
+      return CheckInputType(*declared.values[position], path, dtype, dims);
     }
     if (DeclaredName(array, declared.outputs, {"output_"}) != nullptr) return absl::OkStatus();
     return InvalidArgument(
@@ -260,8 +314,8 @@ absl::StatusOr<RunData> LoadArchive(const std::string& path, const ModelFile& mo
         input != nullptr ? *input : *DeclaredName(array.name, declared.outputs, {"output_"});
     (input != nullptr ? set.inputs : set.outputs).push_back({name, std::move(array.value)});
   }
-  RETURN_IF_ERROR(CheckHasAll(set.inputs, declared.inputs, declared.needed, "input", path));
-  const std::vector<bool> all(declared.outputs.size(), true);
+  RETURN_IF_ERROR(CheckHasAll(set.inputs, declared.inputs, declared.presence, "input", path));
+  const std::vector<Presence> all(declared.outputs.size(), Presence::kAlways);
   if (!set.outputs.empty()) {
     RETURN_IF_ERROR(CheckHasAll(set.outputs, declared.outputs, all, "output", path));
   }

@@ -202,6 +202,9 @@ std::string EmbeddedServer::LastWords() const {
   absl::StatusOr<std::string> log = ReadFile(directory_.path() + "/log", int64_t{16} << 20);
   if (!log.ok()) return "";
   std::string_view text = StripSpace(*log);
+  // Its workers may say something after it.
+  const size_t shortage = text.rfind(kShortage);
+  if (shortage != std::string_view::npos) text = text.substr(0, text.find('\n', shortage));
   std::string_view last = text.substr(text.rfind('\n') + 1);  // npos + 1 is 0
   return std::string(last.substr(0, 500));
 }

@@ -3,13 +3,13 @@
 
 #include "client/export_fused.h"
 #include "client/fusionctl/fixed_inputs.h"
+#include "client/fusionctl/overridden.h"
 #include "client/fusionctl/plan_output.h"
 #include "client/fusionctl/session.h"
 #include "client/fusionctl/user_words.h"
 #include "core/base/file.h"
 #include "core/export/rebase_external_data.h"
 #include "core/onnx/model_io.h"
-#include "core/onnx/overridable.h"
 
 namespace fusion {
 namespace {
@@ -112,10 +112,8 @@ absl::StatusOr<ExitCode> RunExport(const Arguments& arguments, Progress* progres
   absl::StatusOr<onnx::ModelProto> model = LoadModel(arguments.model);
   if (!model.ok()) return BadInput(model.status());
   RETURN_IF_ERROR(FixInputs(arguments.fixed, &*model));
-  for (const std::string& name : arguments.as_inputs) {
-    absl::Status can = CheckOverridable(*model, name);
-    if (!can.ok()) return Annotate(can, "--as-input");
-  }
+  ASSIGN_OR_RETURN(const std::set<std::string> as_inputs,
+                   OverriddenInitializers(*model, arguments));
   std::error_code ignored;
   if (std::filesystem::is_directory(arguments.out, ignored)) {
     return InvalidArgument("--out ", Quote(arguments.out), ": is a directory; expected a file");
@@ -131,8 +129,8 @@ absl::StatusOr<ExitCode> RunExport(const Arguments& arguments, Progress* progres
     auto ask = [&](const FusionRequest& asked) {
       return PlanWithProgress(client, asked, progress);
     };
-    ASSIGN_OR_RETURN(FusedExport exported,
-                     ExportFused(ask, request, directory, &*model, arguments.as_inputs));
+    ASSIGN_OR_RETURN(FusedExport exported, ExportFused(ask, request, directory, &*model,
+                                                       {as_inputs.begin(), as_inputs.end()}));
     progress->Show("writing");
     RETURN_IF_ERROR(Write(*model, arguments.out));
     progress->Clear();

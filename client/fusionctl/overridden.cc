@@ -37,6 +37,12 @@ absl::StatusOr<std::vector<std::vector<std::string>>> NamesIn(const std::string&
   return out;
 }
 
+// What --fix says stays so.
+absl::Status CheckNotFixed(const Arguments& arguments, const std::string& name) {
+  if (!arguments.fixed.contains(name)) return absl::OkStatus();
+  return InvalidArgument("input ", QuoteShort(name), " has the value of --fix");
+}
+
 bool IsInitializer(const onnx::ModelProto& model, const std::string& name) {
   const auto& all = model.graph().initializer();
   return std::any_of(all.begin(), all.end(),
@@ -58,17 +64,18 @@ absl::StatusOr<std::set<std::string>> OverriddenInitializers(const onnx::ModelPr
                                                              const Arguments& arguments) {
   std::set<std::string> out;
   for (const std::string& name : arguments.as_inputs) {
-    const absl::Status can = CheckOverridable(model, name);
-    if (!can.ok()) return Annotate(can, "--as-input");
+    RETURN_IF_ERROR(Annotate(CheckNotFixed(arguments, name), "--as-input"));
+    RETURN_IF_ERROR(Annotate(CheckOverridable(model, name), "--as-input"));
     out.insert(name);
   }
   for (const auto& [name, file] : arguments.inputs) {
     if (!IsInitializer(model, name)) continue;  // an input, or a mistake that is found later
-    const absl::Status can = CheckOverridable(model, name);
-    if (!can.ok()) return Annotate(can, "--input");
+    RETURN_IF_ERROR(Annotate(CheckNotFixed(arguments, name), "--input"));
+    RETURN_IF_ERROR(Annotate(CheckOverridable(model, name), "--input"));
     out.insert(name);
   }
-  const std::vector<std::string> known = OverridableInitializers(model);
+  std::vector<std::string> known = OverridableInitializers(model);
+  std::erase_if(known, [&](const std::string& name) { return arguments.fixed.contains(name); });
   std::error_code ignored;
   const bool readable =
       IsNpz(arguments.data) || std::filesystem::is_directory(arguments.data, ignored);

@@ -218,6 +218,7 @@ absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& pa
   absl::StatusOr<onnx::ModelProto> model = LoadModel(path);
   if (!model.ok()) return BadInput(model.status());
   RETURN_IF_ERROR(FixInputs(arguments.fixed, &*model));
+  for (const auto& [name, value] : arguments.fixed) file->fixed_.insert(name);
   ASSIGN_OR_RETURN(file->overridden_, OverriddenInitializers(*model, arguments));
   absl::StatusOr<onnx::ModelProto> bare = ReferenceWeights(
       *model, {.directory = ModelDirectory(path),
@@ -229,13 +230,19 @@ absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& pa
   std::set<std::string_view> constants;
   for (const auto& tensor : file->bare_.graph().initializer()) constants.insert(tensor.name());
   for (const onnx::ValueInfoProto& input : file->bare_.graph().input()) {
-    if (!constants.contains(input.name())) file->inputs_.push_back(&input);
+    const bool is_input = !constants.contains(input.name());
+    if (is_input) file->inputs_.push_back(&input);
+    if (is_input || file->IsFixed(input.name())) file->data_inputs_.push_back(&input);
   }
   ASSIGN_OR_RETURN(file->shared_, WithoutStars(arguments.options.shared_buffers, *file));
   return file;
 }
 
-std::vector<std::string> ModelFile::overridable() const { return OverridableInitializers(bare_); }
+std::vector<std::string> ModelFile::overridable() const {
+  std::vector<std::string> out = OverridableInitializers(bare_);
+  std::erase_if(out, [&](const std::string& name) { return IsFixed(name); });
+  return out;
+}
 
 FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options) {
   FusionRequest request;

@@ -68,6 +68,10 @@ class ModelFile {
   bool IsOverridden(const std::string& input) const { return overridden_.contains(input); }
   /// Initialisers that could be inputs and are none, for messages.
   std::vector<std::string> overridable() const;
+  /// What a data set may have tensors for, in the order of the file: inputs(), and those of --fix.
+  const std::vector<const onnx::ValueInfoProto*>& data_inputs() const { return data_inputs_; }
+  /// Whether --fix gave an input its value.
+  bool IsFixed(const std::string& input) const { return fixed_.contains(input); }
   bool allow_fused() const { return allow_fused_; }
 
   /// A request for it as the arguments ask.
@@ -89,8 +93,9 @@ class ModelFile {
                                       absl::StatusOr<HostTensor> bytes) const;
 
   std::unique_ptr<WeightSource> source_;
-  std::vector<const onnx::ValueInfoProto*> inputs_;  // into bare_
-  std::set<std::string> overridden_;
+  std::vector<const onnx::ValueInfoProto*> inputs_;       // into bare_
+  std::vector<const onnx::ValueInfoProto*> data_inputs_;  // likewise
+  std::set<std::string> overridden_, fixed_;
   std::string bytes_;  // of bare_
   bool allow_fused_ = false;
   std::string name_;                 // for people

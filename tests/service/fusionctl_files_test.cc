@@ -147,6 +147,45 @@ TEST_F(FilesTest, WhatFitsNothingIsAnError) {
   EXPECT_THAT(constant.err, HasSubstr("the model has IR version 3, expected 4 or later"));
 }
 
+// ONNX's cases have files of shapes too: those of --fix are no inputs of the run, but they agree.
+TEST_F(FilesTest, DataMayHaveWhatIsFixed) {
+  TestModel m;
+  m.Input("shape", {2}, DType::kI64).Input("x", {2, 3});
+  m.Node("Reshape", {"x", "shape"}, {"r"}).Node("Relu", {"r"}, {"y"}).Output("y");
+  m.proto().set_ir_version(8);
+  const std::string model = Write(m.proto());
+  const NamedTensor shape{"shape", HostTensor::FromValues<int64_t>(DType::kI64, {2}, {3, 2})};
+  const NamedTensor x{"x", Values({2, 3}, {0, 1, 2, 3, 4, 5})};
+  const std::string fixed = "shape=" + Save("shape.npy", shape);
+  for (const char* suffix : {".pb", ".npy"}) {  // by name and by number
+    const std::string all = StrCat("all", suffix), without = StrCat("without", suffix);
+    Save(StrCat(all, "/input_0", suffix), shape);
+    Save(StrCat(all, "/input_1", suffix), x);
+    Save(StrCat(without, "/input_0", suffix), x);
+    for (const std::string& data : {all, without}) {
+      EXPECT_THAT(Outputs(CtlJson({"run", model, "--fix", fixed, "--data", dir_.path(data)})),
+                  ElementsAre(0, 1, 2, 3, 4, 5))
+          << data;
+    }
+  }
+  Save("other/input_0.pb", {"shape", HostTensor::FromValues<int64_t>(DType::kI64, {2}, {6, 1})});
+  Save("other/input_1.pb", x);
+  const ProgramResult other = Ctl({"run", model, "--fix", fixed, "--data", dir_.path("other")});
+  EXPECT_EQ(other.code, 3);
+  EXPECT_THAT(other.err, HasSubstr("is not what --fix says of it"));
+  const ProgramResult twice = Ctl({"run", model, "--fix", fixed, "--input", fixed});
+  EXPECT_EQ(twice.code, 3);
+  EXPECT_THAT(twice.err, HasSubstr("--input: input \"shape\" has the value of --fix"));
+  // So it is with an initialiser.
+  const std::string weights = WriteModel();
+  const std::string w = "w=" + Save("w.npy", w_);
+  Save("named/input_0.pb", x_);
+  Save("named/input_1.pb", w_);
+  EXPECT_THAT(Outputs(CtlJson({"run", weights, "--fix", w, "--data", dir_.path("named")})),
+              ElementsAre(2, 1));
+  EXPECT_EQ(Ctl({"run", weights, "--fix", w, "--as-input", "w"}).code, 3);
+}
+
 TEST_F(FilesTest, TheLibraryOverridesThemToo) {
   const std::string model = WriteModel();
   auto client = Client::Connect(daemon_->address());
@@ -318,6 +357,29 @@ TEST_F(FilesTest, WithoutMemoryItSaysSoAndExitsWithFive) {
   }
   EXPECT_GT(ended_for_memory, 8);
   EXPECT_GT(ran, 6);
+}
+
+// A limit of addresses ends libraries that start threads in their own ways; the fusiond that it
+// starts has the same limit.
+TEST_F(FilesTest, LimitsOfAddressesEndItInTheSameWay) {
+  if (kSanitized) GTEST_SKIP() << "sanitizers have reserved more addresses than that";
+  TestModel m;
+  m.Input("x", {64}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const std::string model = Write(m.proto());
+  int ended_for_memory = 0;
+  for (const bool is_own : {false, true}) {
+    for (int64_t mib : {100, 150, 250, 400, 700, 900, 950, 1000, 1025, 1050, 1075, 1100, 1300}) {
+      if (!is_own && mib > 400) break;
+      std::vector<std::string> words = {"/usr/bin/prlimit", StrCat("--as=", mib << 20), FUSIONCTL,
+                                        "run", model};
+      if (!is_own) words.insert(words.end(), {"--server", daemon_->address()});
+      const ProgramResult result = RunProgram(words);
+      EXPECT_THAT(result.code, AnyOf(0, 5)) << mib << " MiB: " << result.err;
+      if (result.code == 5) ExpectOneErrorLine(result);
+      ended_for_memory += result.code == 5 ? 1 : 0;
+    }
+  }
+  EXPECT_GT(ended_for_memory, 3);
 }
 
 TEST_F(FilesTest, WithoutMemoryJsonSaysSoToo) {

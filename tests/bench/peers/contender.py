@@ -146,9 +146,9 @@ def ours(server, model, threads, *arguments):
     return Contender([ROOT / "build/release/bin/run_bursts", server, model, threads, *arguments], "ours")
 
 
-def onnxruntime(python, model, threads, setting="default"):
-    """`setting`: see onnxruntime_worker.py."""
-    return Contender([python, HERE / "onnxruntime_worker.py", model, threads, setting], f"onnxruntime {setting}")
+def onnxruntime(python, model, threads, setting="default", *inputs):
+    """`setting`, `inputs`: see onnxruntime_worker.py."""
+    return Contender([python, HERE / "onnxruntime_worker.py", model, threads, setting, *inputs], f"onnxruntime {setting}")
 
 
 def other(name, model, threads):

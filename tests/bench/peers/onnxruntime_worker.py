@@ -1,7 +1,7 @@
-"""Run by the Python that has onnxruntime: MODEL THREADS SETTING. Inputs and outputs are bound to memory of its own.
+"""Run by the Python that has onnxruntime: MODEL THREADS SETTING [INPUTS.npz]. Inputs and outputs are bound to memory of its own.
 
 SETTING: "default"; "none", no optimisation of the graph; "no-skip", all but its fusion of SkipLayerNormalization, which
-is several times slower than the nodes that it replaces.
+is several times slower than the nodes that it replaces. INPUTS.npz: values of inputs, in place of those of worker.values.
 """
 
 import sys
@@ -24,7 +24,8 @@ if setting == "no-skip":
     options.add_session_config_entry("optimization.disable_specified_optimizers", "SkipLayerNormFusion")
 options.log_severity_level = 3
 session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-feeds = {i.name: worker.values(i.shape, TYPES[i.type]) for i in session.get_inputs()}
+given = np.load(sys.argv[4]) if len(sys.argv) > 4 else {}
+feeds = {i.name: given[i.name] if i.name in given else worker.values(i.shape, TYPES[i.type]) for i in session.get_inputs()}
 binding = session.io_binding()
 kept = [ort.OrtValue.ortvalue_from_numpy(value) for value in feeds.values()]
 for name, value in zip(feeds, kept):
