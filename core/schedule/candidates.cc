@@ -579,30 +579,75 @@ class Enumerator {
     return c;
   }
 
+  // Bytes of what products make that a block keeps whole along `d`.
+  double MadeAlong(DimId d, const Dims& window) const {
+    double most = 0;
+    for (const ProductShape& p : products_) {
+      const std::vector<DimId> dims = smg_.op(p.op).OutputDims();
+      if (!Contains(dims, d)) continue;
+      double bytes = 4;
+      for (DimId own : dims) bytes *= static_cast<double>(window[static_cast<size_t>(own)]);
+      most = std::max(most, bytes);
+    }
+    return most;
+  }
+
+  // Dims to stream where that empties the private cache: what a product finds on chip fills it and
+  // is summed over them, or what products make does and something else is reduced along them.
+  std::vector<DimId> DimsToStream(const Choice& c) const {
+    const Dims window = WindowsOf(c);
+    const double most = 0.25 * static_cast<double>(device_.OnChipBytes());
+    std::vector<DimId> out;
+    const auto add = [&](DimId d) {
+      if (!Contains(out, d)) out.push_back(d);
+    };
+    for (const ProductShape& p : products_) {
+      if (OnChipBefore(c, p, window) <= most) continue;
+      for (DimId d : p.dims.over) add(d);
+    }
+    for (int i = 0; i < static_cast<int>(smg_.ops.size()); ++i) {
+      if (!smg_.op(i).reduce.has_value() || c.products.contains(i)) continue;
+      for (DimId d : smg_.op(i).reduced) {
+        if (MadeAlong(d, window) > most) add(d);
+      }
+    }
+    return out;
+  }
+
+  // Whether blocks make operands of products element by element, each for itself, as they do of
+  // what lies side by side in several inputs: the longer blocks are, the less often.
+  bool MakesOperands() const {
+    return std::any_of(products_.begin(), products_.end(), [this](const ProductShape& p) {
+      const SmgOp& op = smg_.op(p.op);
+      return std::any_of(op.reads.begin(), op.reads.end(), [&](const SmgRead& read) {
+        if (read.producer < 0 || smg_.op(read.producer).reduce.has_value()) return false;
+        const SmgOp& from = smg_.op(read.producer);
+        return std::all_of(from.reads.begin(), from.reads.end(),
+                           [](const SmgRead& r) { return r.producer < 0; });
+      });
+    });
+  }
+
   // Where that fills the private cache, stream the dim it is summed over. How many forms follow
   // masks: they come before all others.
   size_t AddTemporal(std::vector<Choice>* choices) {
     std::vector<Choice> masked;
     std::vector<Choice> more;
     for (const Choice& c : *choices) {
-      const Dims window = WindowsOf(c);
-      for (const ProductShape& p : products_) {
-        for (DimId d : p.dims.over) {
-          if (OnChipBefore(c, p, window) <= 0.25 * static_cast<double>(device_.OnChipBytes())) {
-            continue;
-          }
-          std::shared_ptr<const StreamedGroup> streamed = Stream(d);
-          if (streamed == nullptr || (options_.bitwise && streamed->rewritten)) continue;
-          for (int64_t tile : StreamTiles(PanelWidth(c), extent(d))) {
-            Choice t = ShortenForSlices(c, d, tile).Streaming(streamed, tile);
-            bool sliced = t.temporal_tile < extent(d);
-            if (options_.bitwise && sliced && !SlicesKeepOrder(smg_, d)) continue;
-            more.push_back(std::move(t));
-          }
-          if (MaskOf(*streamed).empty() || options_.bitwise || device_.explicit_memory) continue;
-          Choice t = FollowMask(c, streamed);
-          if (!IsAmong(masked, t)) masked.push_back(std::move(t));
+      for (DimId d : DimsToStream(c)) {
+        std::shared_ptr<const StreamedGroup> streamed = Stream(d);
+        if (streamed == nullptr || (options_.bitwise && streamed->rewritten)) continue;
+        for (int64_t tile : StreamTiles(PanelWidth(c), extent(d))) {
+          Choice t = ShortenForSlices(c, d, tile).Streaming(streamed, tile);
+          bool sliced = t.temporal_tile < extent(d);
+          if (options_.bitwise && sliced && !SlicesKeepOrder(smg_, d)) continue;
+          const bool shorter = !(t.grid == c.grid);
+          more.push_back(std::move(t));
+          if (shorter && MakesOperands()) more.push_back(c.Streaming(streamed, tile));
         }
+        if (MaskOf(*streamed).empty() || options_.bitwise || device_.explicit_memory) continue;
+        Choice t = FollowMask(c, streamed);
+        if (!IsAmong(masked, t)) masked.push_back(std::move(t));
       }
     }
     // Streamed forms come first: the resident ones overflow.
