@@ -388,22 +388,18 @@ class Uniter {
     return true;
   }
 
-  // The summed axis along which `a` and `b` differ in length, or read the same at other places.
-  static int AxisOfParts(const LoopOp& a, const LoopOp& b) {
-    if (a.body.axes.size() != b.body.axes.size() || a.inputs.size() != b.inputs.size()) return -1;
-    for (int axis : a.body.ReducedAxes()) {
-      for (size_t r = 0; r < a.inputs.size(); ++r) {
-        const IndexMap& in_a = a.body.reads[r].index;
-        const IndexMap& in_b = b.body.reads[r].index;
-        if (a.inputs[r] != b.inputs[r] || in_a.size() != in_b.size()) continue;
-        for (size_t d = 0; d < in_a.size(); ++d) {
-          const bool moved = in_a[d].CoefficientOf(axis) == 1 && in_b[d].CoefficientOf(axis) == 1 &&
-                             in_a[d].constant() != in_b[d].constant();
-          if (moved) return axis;
-        }
+  // Whether `a` and `b` read the same value at other places along a summed axis.
+  static bool ReadsElsewhere(const LoopOp& a, const LoopOp& b, int axis) {
+    for (size_t r = 0; r < a.inputs.size(); ++r) {
+      const IndexMap& in_a = a.body.reads[r].index;
+      const IndexMap& in_b = b.body.reads[r].index;
+      for (size_t d = 0; a.inputs[r] == b.inputs[r] && d < in_a.size(); ++d) {
+        const bool moved = in_a[d].CoefficientOf(axis) == 1 && in_b[d].CoefficientOf(axis) == 1 &&
+                           in_a[d].constant() != in_b[d].constant();
+        if (moved) return true;
       }
     }
-    return -1;
+    return false;
   }
 
   // Where along the axis a part begins in the read that it shares with `other`.
@@ -417,23 +413,66 @@ class Uniter {
     return 0;
   }
 
-  std::optional<LoopOp> InsteadOfSum(const LoopOp& op, std::vector<LoopOp>* ops) {
-    Alike alike;
-    std::set<const LoopOp*> gone;
-    if (!Parts(op, &alike.ops, &gone) || alike.ops.size() < 2) return std::nullopt;
-    const LoopOp& first = *alike.ops[0];
-    alike.axis = AxisOfParts(first, *alike.ops[1]);
-    if (alike.axis < 0) return std::nullopt;
-    const auto axis = static_cast<size_t>(alike.axis);
-    for (const LoopOp* part : alike.ops) {
-      if (part->body.axes.size() != first.body.axes.size() ||
-          part->inputs.size() != first.inputs.size() || !part->body.reduce.has_value() ||
-          part->body.reduce->name() != "sum") {
-        return std::nullopt;
+  // Whether the parts are sums over as many axes, of as many reads.
+  static bool AreSums(const std::vector<const LoopOp*>& parts) {
+    const LoopOp& first = *parts[0];
+    return std::all_of(parts.begin(), parts.end(), [&](const LoopOp* part) {
+      bool same = part->body.axes.size() == first.body.axes.size() &&
+                  part->inputs.size() == first.inputs.size() && part->body.reduce.has_value() &&
+                  part->body.reduce->name() == "sum";
+      for (size_t r = 0; same && r < first.inputs.size(); ++r) {
+        same = part->body.reads[r].index.size() == first.body.reads[r].index.size();
+      }
+      return same;
+    });
+  }
+
+  // Lets a part of one element say where it lies along an axis, as longer ones do: `axis` is 0
+  // there.
+  static void NameAxis(int axis, const LoopOp& as, LoopOp* part) {
+    if (part->body.axes[static_cast<size_t>(axis)].extent != Dim(1)) return;
+    for (size_t r = 0; r < part->body.reads.size(); ++r) {
+      IndexMap& index = part->body.reads[r].index;
+      for (size_t d = 0; d < index.size(); ++d) {
+        const bool here =
+            as.body.reads[r].index[d].CoefficientOf(axis) == 1 && index[d].CoefficientOf(axis) == 0;
+        if (here) index[d] = index[d] + IndexExpr::Axis(axis);
       }
     }
+  }
+
+  std::optional<LoopOp> InsteadOfSum(const LoopOp& op, std::vector<LoopOp>* ops) {
+    std::vector<const LoopOp*> found;
+    std::set<const LoopOp*> gone;
+    if (!Parts(op, &found, &gone) || found.size() < 2 || !AreSums(found)) return std::nullopt;
+    for (int axis : found[0]->body.ReducedAxes()) {
+      std::vector<LoopOp> parts;
+      const LoopOp* longest = found[0];
+      for (const LoopOp* part : found) {
+        const auto length = [axis](const LoopOp* p) {
+          return p->body.axes[static_cast<size_t>(axis)].extent;
+        };
+        if (length(longest) == Dim(1)) longest = part;
+        if (!length(part).is_static()) return std::nullopt;
+        parts.push_back(*part);
+      }
+      for (LoopOp& part : parts) NameAxis(axis, *longest, &part);
+      std::optional<LoopOp> whole = WholeOfParts(op, axis, parts, gone, ops);
+      if (whole) return whole;
+    }
+    return std::nullopt;
+  }
+
+  // The same with `parts` along `axis`.
+  std::optional<LoopOp> WholeOfParts(const LoopOp& op, int axis, const std::vector<LoopOp>& parts,
+                                     const std::set<const LoopOp*>& gone,
+                                     std::vector<LoopOp>* ops) {
+    Alike alike{.axis = axis};
+    for (const LoopOp& part : parts) alike.ops.push_back(&part);
+    const LoopOp* first = alike.ops[0];
+    if (!ReadsElsewhere(*first, *alike.ops[1], axis)) return std::nullopt;
     const auto begin = [&](const LoopOp* part) {
-      return BeginOf(*part, part == &first ? *alike.ops[1] : first, alike.axis);
+      return BeginOf(*part, part == first ? parts[1] : parts[0], axis);
     };
     std::sort(alike.ops.begin(), alike.ops.end(),
               [&](const LoopOp* a, const LoopOp* b) { return begin(a) < begin(b); });
@@ -441,10 +480,10 @@ class Uniter {
     for (const LoopOp* part : alike.ops) {
       const int64_t at = begin(part) - from;
       if (!alike.spans.empty() && alike.spans.back().end != at) return std::nullopt;
-      if (!part->body.axes[axis].extent.is_static()) return std::nullopt;
-      alike.spans.push_back({at, at + part->body.axes[axis].extent.value()});
+      const int64_t length = part->body.axes[static_cast<size_t>(axis)].extent.value();
+      alike.spans.push_back({at, at + length});
     }
-    if (first.body.OutputType() != value(op.output).type || !SharesReduced(alike) ||
+    if (first->body.OutputType() != value(op.output).type || !SharesReduced(alike) ||
         !MayUnite(alike) || Leaves(op, gone)) {
       return std::nullopt;
     }

@@ -291,7 +291,10 @@ class Verifier {
     for (const ElementOp& op : s.ops) {
       const bool defines = op.kind == ElementOp::kLoad || op.kind == ElementOp::kCompute;
       if (op.kind == ElementOp::kStore) return Fail("a store where points are found by place");
-      if (defines && op.result == s.place) known = op.type == DType::kI64;
+      if (defines && op.result == s.place) {
+        if (op.type != DType::kI64) break;
+        known = true;
+      }
       if (op.kind == ElementOp::kReduce && !known) {
         return Fail(StrCat("a reduction before its place v", s.place));
       }

@@ -173,8 +173,8 @@ class Generator {
     if (Below(4) != 0) x = Dense(graph_, x);
     if (Below(3) == 0) builder_.MarkOutput(Images());
     if (Below(3) == 0) builder_.MarkOutput(Narrow());
-    if (Below(3) == 0) builder_.MarkOutput(OnceOrRepeated(&Generator::Blocks));
-    if (Below(3) == 0) builder_.MarkOutput(OnceOrRepeated(&Generator::Loss));
+    if (Below(2) == 0) builder_.MarkOutput(OnceOrRepeated(&Generator::Blocks));
+    if (Below(2) == 0) builder_.MarkOutput(OnceOrRepeated(&Generator::Loss));
     builder_.MarkOutput(graph_.Node("Neg", {x}));
     auto graph = builder_.Build();
     FUSION_CHECK(graph.ok(), Message(graph.status()));

@@ -176,7 +176,7 @@ TEST(PickedElements, PlansEqualTheEvaluator) {
 
 TEST(PickedElements, LogitsOfALossNeedNoMemory) {
   for (const char* picks : {"GatherElements", "Gather"}) {
-    const Loss loss{.rows = 256, .width = 256, .classes = 8192, .picks = picks};
+    const Loss loss{.rows = 512, .width = 512, .classes = 16384, .picks = picks};
     auto model = MakePlan(GraphOf(LossText(loss)), DeviceNamed("amd-zen4", 1), {});
     ASSERT_TRUE(model.ok()) << model.status();
     const int64_t logits = loss.rows * loss.classes * 4;
