@@ -132,6 +132,11 @@ std::shared_ptr<const StreamedGroup> StreamGroup(const FusionGroup& group, DimId
   out->needed = std::move(streamed.needed);
   out->underflow = std::move(streamed.underflow);
   out->parts = PartsOf(out->group, dim);
+  if (!out->parts.empty()) {
+    out->group.certificate.push_back(
+        StrCat(out->parts.size(), " inputs that lie side by side along ", group.smg.dim(dim).name,
+               " are read in place, each in a loop of its own"));
+  }
   return out;
 }
 
