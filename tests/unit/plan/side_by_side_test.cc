@@ -21,7 +21,7 @@ struct Blocks {
   bool sums = false;              // of a product for each block
   bool returns_first_scores = false;
   bool own_queries = false;  // for each block
-  int64_t width = 24;
+  int64_t width = 8;
 };
 
 // Attention of 2 heads over blocks of keys and values that lie apart.
