@@ -80,6 +80,7 @@ class Enumerator {
       UnitTiles tiles(group_, device_, products_, parallel_);
       choices = products_.empty() ? tiles.Rows() : tiles.Products(Roles());
       AddTemporal(&choices);
+      choices.insert(choices.end(), beside_.begin(), beside_.end());
       if (options_.keep_misfits) return choices;
       choices = KeepFitting(group_, device_, choices, options_, refusal);
       bool told = refusal != nullptr && !refusal->empty();
@@ -100,6 +101,7 @@ class Enumerator {
     auto most = static_cast<size_t>(options_.limit) + masked;
     if (!windowed_.empty()) most = std::max(most, 2 * kChoicesOfRoles * roles.size() + 2);
     if (choices.size() > most) choices.resize(most);
+    choices.insert(choices.end(), beside_.begin(), beside_.end());
     if (choices.empty() && refusal != nullptr) *refusal = NoBlocks().ToString();
     return choices;
   }
@@ -592,23 +594,26 @@ class Enumerator {
     return most;
   }
 
-  // Dims to stream where that empties the private cache: what a product finds on chip fills it and
-  // is summed over them, or what products make does and something else is reduced along them.
-  std::vector<DimId> DimsToStream(const Choice& c) const {
+  // Dims to stream where that empties the private cache.
+  struct ToStream {
+    std::vector<DimId> summed;   // a product is summed over, and finds on chip what fills it
+    std::vector<DimId> reduced;  // of others: something else is reduced along, of what fills it
+  };
+  ToStream DimsToStream(const Choice& c) const {
     const Dims window = WindowsOf(c);
     const double most = 0.25 * static_cast<double>(device_.OnChipBytes());
-    std::vector<DimId> out;
-    const auto add = [&](DimId d) {
-      if (!Contains(out, d)) out.push_back(d);
-    };
+    ToStream out;
     for (const ProductShape& p : products_) {
       if (OnChipBefore(c, p, window) <= most) continue;
-      for (DimId d : p.dims.over) add(d);
+      for (DimId d : p.dims.over) {
+        if (!Contains(out.summed, d)) out.summed.push_back(d);
+      }
     }
     for (int i = 0; i < static_cast<int>(smg_.ops.size()); ++i) {
       if (!smg_.op(i).reduce.has_value() || c.products.contains(i)) continue;
       for (DimId d : smg_.op(i).reduced) {
-        if (MadeAlong(d, window) > most) add(d);
+        if (MadeAlong(d, window) <= most) continue;
+        if (!Contains(out.summed, d) && !Contains(out.reduced, d)) out.reduced.push_back(d);
       }
     }
     return out;
@@ -628,24 +633,33 @@ class Enumerator {
     });
   }
 
+  // A choice with `d` streamed, if it has such a form.
+  void AddStreams(const Choice& c, DimId d, std::vector<Choice>* out) {
+    const std::shared_ptr<const StreamedGroup> streamed = Stream(d);
+    if (streamed == nullptr || (options_.bitwise && streamed->rewritten)) return;
+    for (int64_t tile : StreamTiles(PanelWidth(c), extent(d))) {
+      Choice t = ShortenForSlices(c, d, tile).Streaming(streamed, tile);
+      bool sliced = t.temporal_tile < extent(d);
+      if (options_.bitwise && sliced && !SlicesKeepOrder(smg_, d)) continue;
+      const bool shorter = !(t.grid == c.grid);
+      out->push_back(std::move(t));
+      if (shorter && MakesOperands()) beside_.push_back(c.Streaming(streamed, tile));
+    }
+  }
+
   // Where that fills the private cache, stream the dim it is summed over. How many forms follow
   // masks: they come before all others.
   size_t AddTemporal(std::vector<Choice>* choices) {
     std::vector<Choice> masked;
     std::vector<Choice> more;
     for (const Choice& c : *choices) {
-      for (DimId d : DimsToStream(c)) {
-        std::shared_ptr<const StreamedGroup> streamed = Stream(d);
-        if (streamed == nullptr || (options_.bitwise && streamed->rewritten)) continue;
-        for (int64_t tile : StreamTiles(PanelWidth(c), extent(d))) {
-          Choice t = ShortenForSlices(c, d, tile).Streaming(streamed, tile);
-          bool sliced = t.temporal_tile < extent(d);
-          if (options_.bitwise && sliced && !SlicesKeepOrder(smg_, d)) continue;
-          const bool shorter = !(t.grid == c.grid);
-          more.push_back(std::move(t));
-          if (shorter && MakesOperands()) more.push_back(c.Streaming(streamed, tile));
-        }
-        if (MaskOf(*streamed).empty() || options_.bitwise || device_.explicit_memory) continue;
+      const ToStream dims = DimsToStream(c);
+      for (DimId d : dims.reduced) AddStreams(c, d, &beside_);
+      for (DimId d : dims.summed) {
+        AddStreams(c, d, &more);
+        const std::shared_ptr<const StreamedGroup> streamed = Stream(d);
+        if (streamed == nullptr || MaskOf(*streamed).empty() || options_.bitwise) continue;
+        if (device_.explicit_memory) continue;
         Choice t = FollowMask(c, streamed);
         if (!IsAmong(masked, t)) masked.push_back(std::move(t));
       }
@@ -664,7 +678,8 @@ class Enumerator {
   std::vector<DimId> windowed_;  // of those: blocks have halos
   std::vector<Halo> halos_;      // if all of these are cut
   std::vector<ScheduleDim> dims_;
-  std::vector<Choice> more_;  // behind the best of all roles
+  std::vector<Choice> more_;    // behind the best of all roles
+  std::vector<Choice> beside_;  // behind all of these, whatever the limit
   std::vector<ProductShape> products_;
   std::map<DimId, std::shared_ptr<const StreamedGroup>> streamed_;
 };
