@@ -182,9 +182,13 @@ absl::StatusOr<std::set<NodeId>> Rewrite(const Asked& asked, const std::set<Node
     spared.insert(node);
     return true;
   };
+  std::set<std::string> without = asked.without;
+  for (const ProgramPass& pass : asked.passes) {
+    if (pass.joins_nodes && asked.options.fusion == FusionMode::kOpByOp) without.insert(pass.name);
+  }
   ASSIGN_OR_RETURN(model->plan.skipped_passes,
-                   RunPasses(asked.passes, asked.device, asked.options.numerics, asked.without,
-                             leave, asked.stated, &model->program));
+                   RunPasses(asked.passes, asked.device, asked.options.numerics, without, leave,
+                             asked.stated, &model->program));
   return spared;
 }
 

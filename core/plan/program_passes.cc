@@ -2,6 +2,8 @@
 
 #include "core/plan/integer_products.h"
 #include "core/plan/layouts.h"
+#include "core/plan/picked_elements.h"
+#include "core/plan/side_by_side.h"
 
 namespace fusion {
 namespace {
@@ -14,6 +16,16 @@ bool IfFast(Numerics numerics) { return numerics == Numerics::kFast; }
 
 const std::vector<ProgramPass>& ProgramPasses() {
   static const auto& passes = *new std::vector<ProgramPass>{
+      {"side-by-side", Always,
+       [](const DeviceSpec&, Numerics numerics, const LeaveProduct& leave, Program* program) {
+         return UniteSideBySide(NotBitwise(numerics), program, leave);
+       },
+       true},
+      {"picked-elements", Always,
+       [](const DeviceSpec&, Numerics, const LeaveProduct& leave, Program* program) {
+         return PickBeforeStoring(program, leave);
+       },
+       true},
       {"integer-products", Always,
        [](const DeviceSpec& device, Numerics numerics, const LeaveProduct& leave,
           Program* program) {

@@ -20,6 +20,8 @@ struct ProgramPass {
   std::function<bool(Numerics)> allowed;
   /// True if the program is another one than before.
   std::function<bool(const DeviceSpec&, Numerics, const LeaveProduct&, Program*)> run;
+  /// Its ops may be those of several nodes: not where every node has a kernel of its own.
+  bool joins_nodes = false;
 };
 
 /// The passes of the planner, in the order in which they run. Bodies of loops are programs of their

@@ -89,13 +89,30 @@ bool IsDense(const Buffer& buffer) {
   return buffer.layout.blocked < 0 && buffer.layout.strides == RowMajorStrides(buffer.shape);
 }
 
-void ForEachAccess(const Block& block,
-                   const std::function<void(const Access& access, bool writes)>& visit) {
+namespace {
+
+// The coordinates of dims that loops restrict to some.
+using LoopRanges = std::map<DimId, IndexRange>;
+using VisitAccess = std::function<void(const Access& access, bool writes, const LoopRanges&)>;
+
+void VisitAll(const Block& block, const VisitAccess& visit_at, LoopRanges* walked) {
+  const auto visit = [&](const Access& access, bool writes) { visit_at(access, writes, *walked); };
   for (const Stmt& stmt : block) {
     if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
-      ForEachAccess(loop->body, visit);
+      LoopRanges outer;
+      if (loop->end >= 0) {
+        outer = *walked;
+        IndexRange range{loop->begin, loop->end};
+        if (auto known = walked->find(loop->dim); known != walked->end()) {
+          range = {std::max(range.begin, known->second.begin),
+                   std::min(range.end, known->second.end)};
+        }
+        walked->insert_or_assign(loop->dim, range);
+      }
+      VisitAll(loop->body, visit_at, walked);
+      if (loop->end >= 0) *walked = std::move(outer);
     } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
-      ForEachAccess(branch->body, visit);
+      VisitAll(branch->body, visit_at, walked);
     } else if (const auto* each = std::get_if<EachStmt>(&stmt.node)) {
       for (const ElementOp& op : each->ops) {
         for (const Access& a : op.access) visit(a, op.kind != ElementOp::kLoad);
@@ -114,19 +131,32 @@ void ForEachAccess(const Block& block,
   }
 }
 
+}  // namespace
+
+void ForEachAccess(const Block& block,
+                   const std::function<void(const Access& access, bool writes)>& visit) {
+  LoopRanges walked;
+  VisitAll(
+      block, [&](const Access& access, bool writes, const LoopRanges&) { visit(access, writes); },
+      &walked);
+}
+
 namespace {
 
 // Elements from the first one of a param on that an access may touch.
-int64_t ReachOf(const Schedule& schedule, const Access& access) {
+int64_t ReachOf(const Schedule& schedule, const Access& access, const LoopRanges& walked) {
   const Buffer& b = schedule.buffer(access.buffer);
   if (b.layout.blocked >= 0) return StoredElements(b);
-  auto whole = [&](DimId d) { return IndexRange{0, schedule.dim(d).extent}; };
+  auto whole = [&](DimId d) {
+    auto range = walked.find(d);
+    return range == walked.end() ? IndexRange{0, schedule.dim(d).extent} : range->second;
+  };
   int64_t last = 0;
   for (size_t i = 0; i < access.index.size(); ++i) {
     const IndexExpr& e = access.index[i];
     // What a tensor holds is clamped to the dim where it is read.
-    const IndexRange range = e.indirect() >= 0 ? IndexRange{0, b.shape[i]}
-                                               : RangeOf(e, whole, access.guards);
+    const IndexRange range =
+        e.indirect() >= 0 ? IndexRange{0, b.shape[i]} : RangeOf(e, whole, access.guards);
     if (range.empty()) return 0;
     last += (range.end - 1) * b.layout.strides[i];
   }
@@ -155,18 +185,19 @@ void AddCalled(const Schedule& schedule, const Block& block, std::vector<int64_t
 
 std::vector<int64_t> ReachOfParams(const Schedule& schedule) {
   std::vector<int64_t> reach(static_cast<size_t>(schedule.params), 0);
-  auto add = [&](const Access& access, bool /*writes*/) {
+  auto add = [&](const Access& access, bool /*writes*/, const LoopRanges& walked) {
     const BufferId memory = schedule.MemoryOf(access.buffer);
     if (memory >= schedule.params) return;
     // Under another shape it is dense, and as long.
-    const int64_t own = memory == access.buffer ? ReachOf(schedule, access)
+    const int64_t own = memory == access.buffer ? ReachOf(schedule, access, walked)
                                                 : StoredElements(schedule.buffer(memory));
     int64_t& most = reach[static_cast<size_t>(memory)];
     most = std::max(most, own);
   };
   for (const Phase& phase : schedule.phases) {
     for (const Segment& segment : phase.segments) {
-      ForEachAccess(segment.body, add);
+      LoopRanges walked;
+      VisitAll(segment.body, add, &walked);
       AddCalled(schedule, segment.body, &reach);
     }
   }

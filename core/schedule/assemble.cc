@@ -156,8 +156,8 @@ void Append(Block from, Block* to) {
   for (Stmt& s : from) to->push_back(std::move(s));
 }
 
-Block LoopOver(DimId dim, int64_t tile, Block body) {
-  LoopStmt loop{.dim = dim, .tile = tile};
+Block LoopOver(DimId dim, int64_t tile, Block body, int64_t begin, int64_t end) {
+  LoopStmt loop{.dim = dim, .tile = tile, .begin = begin, .end = end};
   loop.body = std::move(body);
   Block block;
   block.push_back(Stmt{std::move(loop)});

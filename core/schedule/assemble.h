@@ -22,8 +22,9 @@ struct NestCode {
 /// Appends the statements of `from`.
 void Append(Block from, Block* to);
 
-/// `body` in a loop over tiles of `dim`.
-Block LoopOver(DimId dim, int64_t tile, Block body);
+/// `body` in a loop over tiles of `dim`; over those of its coordinates from `begin` to before
+/// `end`, if that is not -1.
+Block LoopOver(DimId dim, int64_t tile, Block body, int64_t begin = 0, int64_t end = -1);
 
 /// The buffers that live across sections.
 Block AllocateShared(const LocalBuffers& locals);

@@ -81,6 +81,7 @@ class Enumerator {
       UnitTiles tiles(group_, device_, products_, parallel_);
       choices = products_.empty() ? tiles.Rows() : tiles.Products(Roles());
       AddTemporal(&choices);
+      choices.insert(choices.end(), beside_.begin(), beside_.end());
       if (options_.keep_misfits) return choices;
       choices = KeepFitting(group_, device_, choices, options_, refusal);
       bool told = refusal != nullptr && !refusal->empty();
@@ -101,6 +102,7 @@ class Enumerator {
     auto most = static_cast<size_t>(options_.limit) + masked;
     if (!windowed_.empty()) most = std::max(most, 2 * kChoicesOfRoles * roles.size() + 2);
     if (choices.size() > most) choices.resize(most);
+    choices.insert(choices.end(), beside_.begin(), beside_.end());
     if (choices.empty() && refusal != nullptr) *refusal = NoBlocks().ToString();
     return choices;
   }
@@ -581,30 +583,87 @@ class Enumerator {
     return c;
   }
 
+  // Bytes of what products make that a block keeps whole along `d`.
+  double MadeAlong(DimId d, const Dims& window) const {
+    double most = 0;
+    for (const ProductShape& p : products_) {
+      const std::vector<DimId> dims = smg_.op(p.op).OutputDims();
+      if (!Contains(dims, d)) continue;
+      double bytes = 4;
+      for (DimId own : dims) bytes *= static_cast<double>(window[static_cast<size_t>(own)]);
+      most = std::max(most, bytes);
+    }
+    return most;
+  }
+
+  // Dims to stream where that empties the private cache.
+  struct ToStream {
+    std::vector<DimId> summed;   // a product is summed over, and finds on chip what fills it
+    std::vector<DimId> reduced;  // of others: something else is reduced along, of what fills it
+  };
+  ToStream DimsToStream(const Choice& c) const {
+    const Dims window = WindowsOf(c);
+    const double most = 0.25 * static_cast<double>(device_.OnChipBytes());
+    ToStream out;
+    for (const ProductShape& p : products_) {
+      if (OnChipBefore(c, p, window) <= most) continue;
+      for (DimId d : p.dims.over) {
+        if (!Contains(out.summed, d)) out.summed.push_back(d);
+      }
+    }
+    for (int i = 0; i < static_cast<int>(smg_.ops.size()); ++i) {
+      if (!smg_.op(i).reduce.has_value() || c.products.contains(i)) continue;
+      for (DimId d : smg_.op(i).reduced) {
+        if (MadeAlong(d, window) <= most) continue;
+        if (!Contains(out.summed, d) && !Contains(out.reduced, d)) out.reduced.push_back(d);
+      }
+    }
+    return out;
+  }
+
+  // Whether blocks make operands of products element by element, each for itself, as they do of
+  // what lies side by side in several inputs: the longer blocks are, the less often.
+  bool MakesOperands() const {
+    return std::any_of(products_.begin(), products_.end(), [this](const ProductShape& p) {
+      const SmgOp& op = smg_.op(p.op);
+      return std::any_of(op.reads.begin(), op.reads.end(), [&](const SmgRead& read) {
+        if (read.producer < 0 || smg_.op(read.producer).reduce.has_value()) return false;
+        const SmgOp& from = smg_.op(read.producer);
+        return std::all_of(from.reads.begin(), from.reads.end(),
+                           [](const SmgRead& r) { return r.producer < 0; });
+      });
+    });
+  }
+
+  // A choice with `d` streamed, if it has such a form.
+  void AddStreams(const Choice& c, DimId d, std::vector<Choice>* out) {
+    const std::shared_ptr<const StreamedGroup> streamed = Stream(d);
+    if (streamed == nullptr || (options_.bitwise && streamed->rewritten)) return;
+    for (int64_t tile : StreamTiles(PanelWidth(c), extent(d))) {
+      Choice t = ShortenForSlices(c, d, tile).Streaming(streamed, tile);
+      bool sliced = t.temporal_tile < extent(d);
+      if (options_.bitwise && sliced && !SlicesKeepOrder(smg_, d)) continue;
+      const bool shorter = !(t.grid == c.grid);
+      out->push_back(std::move(t));
+      if (shorter && MakesOperands()) beside_.push_back(c.Streaming(streamed, tile));
+    }
+  }
+
   // Where that fills the private cache, stream the dim it is summed over. How many forms follow
   // masks: they come before all others.
   size_t AddTemporal(std::vector<Choice>* choices) {
     std::vector<Choice> masked;
     std::vector<Choice> more;
     for (const Choice& c : *choices) {
-      const Dims window = WindowsOf(c);
-      for (const ProductShape& p : products_) {
-        for (DimId d : p.dims.over) {
-          if (OnChipBefore(c, p, window) <= 0.25 * static_cast<double>(device_.OnChipBytes())) {
-            continue;
-          }
-          std::shared_ptr<const StreamedGroup> streamed = Stream(d);
-          if (streamed == nullptr || (options_.bitwise && streamed->rewritten)) continue;
-          for (int64_t tile : StreamTiles(PanelWidth(c), extent(d))) {
-            Choice t = ShortenForSlices(c, d, tile).Streaming(streamed, tile);
-            bool sliced = t.temporal_tile < extent(d);
-            if (options_.bitwise && sliced && !SlicesKeepOrder(smg_, d)) continue;
-            more.push_back(std::move(t));
-          }
-          if (MaskOf(*streamed).empty() || options_.bitwise || device_.explicit_memory) continue;
-          Choice t = FollowMask(c, streamed);
-          if (!IsAmong(masked, t)) masked.push_back(std::move(t));
-        }
+      const ToStream dims = DimsToStream(c);
+      for (DimId d : dims.reduced) AddStreams(c, d, &beside_);
+      for (DimId d : dims.summed) {
+        AddStreams(c, d, &more);
+        const std::shared_ptr<const StreamedGroup> streamed = Stream(d);
+        if (streamed == nullptr || MaskOf(*streamed).empty() || options_.bitwise) continue;
+        if (device_.explicit_memory) continue;
+        Choice t = FollowMask(c, streamed);
+        if (!IsAmong(masked, t)) masked.push_back(std::move(t));
       }
     }
     // Streamed forms come first: the resident ones overflow.
@@ -621,7 +680,8 @@ class Enumerator {
   std::vector<DimId> windowed_;  // of those: blocks have halos
   std::vector<Halo> halos_;      // if all of these are cut
   std::vector<ScheduleDim> dims_;
-  std::vector<Choice> more_;  // behind the best of all roles
+  std::vector<Choice> more_;    // behind the best of all roles
+  std::vector<Choice> beside_;  // behind all of these, whatever the limit
   std::vector<ProductShape> products_;
   std::map<DimId, std::shared_ptr<const StreamedGroup>> streamed_;
 };

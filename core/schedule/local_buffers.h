@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -8,9 +9,18 @@
 
 namespace fusion {
 
+/// Sections of a block: before and after the temporal loop; all others are inside.
+inline constexpr int kBeforeLoop = 0;
+inline constexpr int kInsideLoop = 1;
+inline constexpr int kAfterLoop = 2;
+inline constexpr bool IsInsideLoop(int section) {
+  return section != kBeforeLoop && section != kAfterLoop;
+}
+
 /// The local buffers of a block while its nests are lowered: which op's value lies in which, and
 /// between which nests each is in use, from which follows where it is allocated. A block has three
-/// sections: before, inside and after the temporal loop. Internal to lowering.
+/// sections: before, inside and after the temporal loop; where that has several parts, each is a
+/// section. Internal to lowering.
 class LocalBuffers {
  public:
   /// Where a staged buffer is used.
@@ -23,7 +33,7 @@ class LocalBuffers {
   };
 
   /// Buffers are added to `schedule`, which has its params; ops are numbered 0..ops-1.
-  LocalBuffers(size_t ops, Schedule* schedule) : schedule_(*schedule), buffer_of_(ops, -1) {}
+  LocalBuffers(size_t ops, Schedule* schedule) : schedule_(schedule), buffer_of_(ops, -1) {}
 
   /// What is used from here on is used in this nest of this section.
   void Enter(int section, int nest) {
@@ -45,13 +55,23 @@ class LocalBuffers {
   /// The buffer that holds an op's value; -1: none yet.
   BufferId Of(int op) const { return buffer_of_[static_cast<size_t>(op)]; }
   void Hold(int op, BufferId b) { buffer_of_[static_cast<size_t>(op)] = b; }
+
+  /// The next part of the temporal loop: of what the last one kept, buffers that `lasts` says stay
+  /// are those that the next one keeps it in, and of all else it makes its own. `before`: what was
+  /// held before the loop.
+  void NextPart(const std::vector<BufferId>& before, const std::function<bool(int op)>& lasts);
+  /// The buffers held now, by op.
+  const std::vector<BufferId>& held() const { return buffer_of_; }
+  /// Where an op's value is to be kept; -1: wherever there is room.
+  BufferId Wanted(int op) const { return wanted_.empty() ? -1 : wanted_[static_cast<size_t>(op)]; }
   size_t ops() const { return buffer_of_.size(); }
 
   const std::map<BufferId, Span>& spans() const { return spans_; }
 
  private:
-  Schedule& schedule_;
+  Schedule* schedule_;
   std::vector<BufferId> buffer_of_;  // by op
+  std::vector<BufferId> wanted_;     // by op; empty: none is
   std::map<BufferId, Span> spans_;
   int section_ = 0;
   int nest_ = 0;

@@ -1,6 +1,7 @@
 #include "core/schedule/lower.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/contains.h"
 #include "core/schedule/aliases.h"
@@ -80,59 +81,131 @@ Block UnlessUnderflow(const Streamed::Underflow& underflow, Block body, NestCont
   return block;
 }
 
+// What one part of the temporal loop is lowered from.
+struct LoopPart {
+  int64_t begin = 0;
+  int64_t end = -1;  // all of the dim
+  const FusionGroup& group;
+  const NestPlan& plan;
+  int section = kInsideLoop;
+  std::vector<NestCode> code = {};
+  int64_t tile = 0;
+};
+
+// The nests of section `s` of `plan`, before, inside or after the temporal loop, as section
+// `section` of the block.
+absl::StatusOr<std::vector<NestCode>> LowerSection(size_t s, int section, NestContext* at) {
+  const std::vector<const std::vector<Nest>*> sections = {&at->plan.before, &at->plan.inside,
+                                                          &at->plan.after};
+  const std::vector<Nest>& nests = *sections[s];
+  at->last_reads = LastReads(at->group, at->plan, sections, s);
+  std::vector<NestCode> out;
+  for (size_t n = 0; n < nests.size(); ++n) {
+    at->locals.Enter(section, static_cast<int>(n));
+    bool plain = nests[n].products.empty();
+    ASSIGN_OR_RETURN(NestCode code,
+                     plain ? LowerPlainNest(nests[n], at) : LowerProductNest(nests[n], at));
+    out.push_back(std::move(code));
+  }
+  return out;
+}
+
+// The parts of the temporal loop, one after the other, with the buffers of `at`.
+absl::Status LowerParts(const std::vector<Halo>& halos, std::vector<LoopPart>* parts,
+                        NestContext* at) {
+  const Choice& choice = at->choice;
+  const std::vector<BufferId> before = at->locals.held();
+  for (size_t p = 0; p < parts->size(); ++p) {
+    LoopPart& part = (*parts)[p];
+    const ProductRoles roles(part.group, choice, halos);
+    NestContext here{.group = part.group,
+                     .choice = choice,
+                     .device = at->device,
+                     .plan = part.plan,
+                     .roles = roles,
+                     .params = at->params,
+                     .lowered = at->lowered,
+                     .windows = at->windows,
+                     .last_reads = {},
+                     .locals = std::move(at->locals)};
+    here.windows[static_cast<size_t>(choice.temporal)] = part.tile;
+    auto code = LowerSection(kInsideLoop, part.section, &here);
+    if (code.ok() && p + 1 < parts->size()) {
+      here.locals.NextPart(before, [&](int op) {
+        return choice.streamed->IsState(op) ||
+               here.last_reads[static_cast<size_t>(op)] == std::numeric_limits<int>::max();
+      });
+    }
+    at->locals = std::move(here.locals);
+    RETURN_IF_ERROR(code.status());
+    part.code = *std::move(code);
+  }
+  return absl::OkStatus();
+}
+
+// `inside` where a mask leaves something of a slice.
+Block UnlessMasked(const StreamedGroup& streamed, Block inside, NestContext* at) {
+  if (at->lowered.schedule.bitwise) return inside;
+  if (!streamed.underflow.needed.empty()) {
+    inside = UnlessUnderflow(streamed.underflow, std::move(inside), at);
+  }
+  if (!streamed.needed.empty()) {
+    IfStmt needed{.somewhere = streamed.needed, .body = std::move(inside)};
+    inside.clear();
+    inside.push_back(Stmt{std::move(needed)});
+  }
+  return inside;
+}
+
 // The code of a block: its nests before, inside and after the temporal loop.
-absl::StatusOr<Block> LowerBlock(const std::vector<const std::vector<Nest>*>& sections,
+absl::StatusOr<Block> LowerBlock(const std::vector<Halo>& halos, std::vector<LoopPart> parts,
                                  NestContext* at) {
   const Choice& choice = at->choice;
-  const Dims block_windows = at->windows;
-  std::vector<std::vector<NestCode>> codes;
-  for (size_t s = 0; s < sections.size(); ++s) {
-    const std::vector<Nest>& nests = *sections[s];
-    at->windows = block_windows;
-    if (s == 1 && choice.temporal >= 0) {
-      at->windows[static_cast<size_t>(choice.temporal)] = choice.temporal_tile;
-    }
-    at->last_reads = LastReads(at->group, at->plan, sections, s);
-    codes.emplace_back();
-    if (s == 1) RETURN_IF_ERROR(DeclareStates(at));
-    for (size_t n = 0; n < nests.size(); ++n) {
-      at->locals.Enter(static_cast<int>(s), static_cast<int>(n));
-      bool plain = nests[n].products.empty();
-      ASSIGN_OR_RETURN(NestCode code,
-                       plain ? LowerPlainNest(nests[n], at) : LowerProductNest(nests[n], at));
-      codes.back().push_back(std::move(code));
-    }
-  }
+  ASSIGN_OR_RETURN(std::vector<NestCode> before, LowerSection(0, kBeforeLoop, at));
+  RETURN_IF_ERROR(DeclareStates(at));
+  RETURN_IF_ERROR(LowerParts(halos, &parts, at));
+  ASSIGN_OR_RETURN(std::vector<NestCode> after, LowerSection(2, kAfterLoop, at));
   // Buffers are allocated once all their uses are known.
   int64_t lanes = at->device.vector_bytes / 4;
-  auto assembled = [&](int s) {
-    Dims windows = block_windows;
-    if (s == 1 && choice.temporal >= 0) {
-      int64_t& window = windows[static_cast<size_t>(choice.temporal)];
-      window = std::min(window, choice.temporal_tile);
-    }
-    return AssembleSection(s, std::move(codes[static_cast<size_t>(s)]), at->locals, windows, lanes,
+  auto assembled = [&](int section, std::vector<NestCode> nests, const Dims& windows) {
+    return AssembleSection(section, std::move(nests), at->locals, windows, lanes,
                            !at->device.explicit_memory);
   };
   Block body = AllocateShared(at->locals);
-  Append(assembled(0), &body);
-  if (choice.temporal >= 0) {
-    for (NestCode& nest : codes[1]) Append(std::move(nest.once), &body);
-    Block inside = assembled(1);
-    const StreamedGroup& streamed = *choice.streamed;
-    bool bitwise = at->lowered.schedule.bitwise;
-    if (!streamed.underflow.needed.empty() && !bitwise) {
-      inside = UnlessUnderflow(streamed.underflow, std::move(inside), at);
-    }
-    if (!streamed.needed.empty() && !bitwise) {
-      IfStmt needed{.somewhere = streamed.needed, .body = std::move(inside)};
-      inside.clear();
-      inside.push_back(Stmt{std::move(needed)});
-    }
-    Append(LoopOver(choice.temporal, choice.temporal_tile, std::move(inside)), &body);
+  Append(assembled(kBeforeLoop, std::move(before), at->windows), &body);
+  for (LoopPart& part : parts) {
+    for (NestCode& nest : part.code) Append(std::move(nest.once), &body);
+    Dims windows = at->windows;
+    int64_t& window = windows[static_cast<size_t>(choice.temporal)];
+    window = std::min(window, part.tile);
+    Block inside = assembled(part.section, std::move(part.code), windows);
+    inside = UnlessMasked(*choice.streamed, std::move(inside), at);
+    Append(LoopOver(choice.temporal, part.tile, std::move(inside), part.begin, part.end), &body);
   }
-  Append(assembled(2), &body);
+  Append(assembled(kAfterLoop, std::move(after), at->windows), &body);
   return body;
+}
+
+// What the temporal loop of a choice is lowered from: the parts of its form, whose plans are
+// `of_parts`, or all of it.
+std::vector<LoopPart> PartsOfLoop(const FusionGroup& group, const Choice& choice,
+                                  const NestPlan& plan, const std::vector<NestPlan>& of_parts) {
+  std::vector<LoopPart> parts;
+  if (choice.temporal < 0) return parts;
+  if (of_parts.empty()) {
+    parts.push_back({.group = group, .plan = plan, .tile = choice.temporal_tile});
+    return parts;
+  }
+  for (size_t p = 0; p < of_parts.size(); ++p) {
+    const StreamedPart& from = choice.streamed->parts[p];
+    parts.push_back({.begin = from.begin,
+                     .end = from.end,
+                     .group = from.group,
+                     .plan = of_parts[p],
+                     .section = p == 0 ? kInsideLoop : kAfterLoop + static_cast<int>(p),
+                     .tile = std::min(choice.temporal_tile, from.end - from.begin)});
+  }
+  return parts;
 }
 
 }  // namespace
@@ -165,15 +238,24 @@ absl::StatusOr<Lowered> Lower(const FusionGroup& group, const Choice& choice,
   return GroupLowering(group, device, bitwise).Of(choice);
 }
 
+absl::StatusOr<GroupLowering::Plans> GroupLowering::PlansOf(const StreamedGroup* streamed) const {
+  Plans out;
+  ASSIGN_OR_RETURN(out.whole, PlanNests(streamed == nullptr ? group_ : streamed->group, streamed));
+  if (streamed == nullptr) return out;
+  for (const StreamedPart& part : streamed->parts) {
+    ASSIGN_OR_RETURN(NestPlan plan, PlanNests(part.group, streamed));
+    out.parts.push_back(std::move(plan));
+  }
+  return out;
+}
+
 absl::StatusOr<Lowered> GroupLowering::Of(const Choice& choice) {
   const StreamedGroup* streamed = choice.streamed.get();
   const FusionGroup& group = streamed == nullptr ? group_ : streamed->group;
   auto known = plans_.find(choice.streamed);
-  if (known == plans_.end()) {
-    known = plans_.emplace(choice.streamed, PlanNests(group, streamed)).first;
-  }
+  if (known == plans_.end()) known = plans_.emplace(choice.streamed, PlansOf(streamed)).first;
   RETURN_IF_ERROR(known->second.status());
-  const NestPlan& plan = *known->second;
+  const NestPlan& plan = known->second->whole;
   Lowered lowered;
   lowered.certificate = group.certificate;
   Schedule& s = lowered.schedule;
@@ -203,8 +285,9 @@ absl::StatusOr<Lowered> GroupLowering::Of(const Choice& choice) {
                       .windows = LongestWindows(longest, choice.grid, halos),
                       .last_reads = {},
                       .locals = LocalBuffers(group.smg.ops.size(), &s)};
-  Segment segment{.grid = choice.grid, .halos = std::move(halos), .body = {}};
-  ASSIGN_OR_RETURN(segment.body, LowerBlock({&plan.before, &plan.inside, &plan.after}, &context));
+  std::vector<LoopPart> parts = PartsOfLoop(group, choice, plan, known->second->parts);
+  Segment segment{.grid = choice.grid, .halos = halos, .body = {}};
+  ASSIGN_OR_RETURN(segment.body, LowerBlock(halos, std::move(parts), &context));
   Phase phase;
   phase.segments.push_back(std::move(segment));
   s.phases.push_back(std::move(phase));

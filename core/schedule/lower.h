@@ -75,7 +75,14 @@ class GroupLowering {
   const FusionGroup& group_;
   const DeviceSpec& device_;
   const bool bitwise_;
-  std::map<std::shared_ptr<const StreamedGroup>, absl::StatusOr<NestPlan>> plans_;  // by form
+  /// Of a form, and of the parts of its streamed dim.
+  struct Plans {
+    NestPlan whole;
+    std::vector<NestPlan> parts;
+  };
+  absl::StatusOr<Plans> PlansOf(const StreamedGroup* streamed) const;
+
+  std::map<std::shared_ptr<const StreamedGroup>, absl::StatusOr<Plans>> plans_;  // by form
 };
 
 /// The same for one choice. Pure.

@@ -88,7 +88,8 @@ void NestValues::Update(const OpValue& updated) {
 void NestValues::Keep(const OpValue& kept, const std::vector<DimId>& order,
                       std::vector<ElementOp>* steps) {
   const SmgOp& op = at_.op(kept.op);
-  BufferId b = InPlace(kept.op, *steps);
+  BufferId b = at_.locals.Wanted(kept.op);
+  if (b < 0) b = InPlace(kept.op, *steps);
   if (b < 0) b = at_.locals.Add(InOrder(order, op.OutputDims()), TypeOf(op), Level::kStaged);
   at_.locals.Hold(kept.op, b);
   ElementOp store;

@@ -225,8 +225,8 @@ class ProductNest {
   // Whether a copy inside the temporal loop holds the same in every tile: that of a param of which
   // no tile reads another part. Where memory is explicit, room on chip counts for more.
   bool IsAlikeInAllTiles(const Access& source, const std::vector<DimId>& dims) const {
-    return at_.choice.temporal >= 0 && at_.locals.section() == 1 && !at_.device.explicit_memory &&
-           at_.buffer(source.buffer).level == Level::kGlobal &&
+    return at_.choice.temporal >= 0 && IsInsideLoop(at_.locals.section()) &&
+           !at_.device.explicit_memory && at_.buffer(source.buffer).level == Level::kGlobal &&
            !Contains(dims, at_.choice.temporal);
   }
 

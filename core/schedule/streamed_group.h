@@ -8,6 +8,14 @@
 
 namespace fusion {
 
+/// A part of the streamed dim along which products read params directly where elsewhere they read
+/// others: pieces that lie side by side, each in a tensor of its own.
+struct StreamedPart {
+  int64_t begin = 0;
+  int64_t end = 0;
+  FusionGroup group;  // what the whole group computes there: the same ops, in the same order
+};
+
 /// A group in the form in which one of its dims is streamed through a block: equal in what it
 /// writes, its ops and their roles as StreamAlong derived them. Views and dims are the group's.
 struct StreamedGroup {
@@ -17,6 +25,8 @@ struct StreamedGroup {
   bool rewritten = false;         // not the ops of the original group
   std::vector<IndexExpr> needed;  // as Streamed::needed
   Streamed::Underflow underflow;
+  /// One behind the other along all of `dim`; empty: it is the same everywhere.
+  std::vector<StreamedPart> parts;
 
   bool IsState(int op) const { return group.smg.op(op).Reduces(dim); }
 };

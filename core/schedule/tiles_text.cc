@@ -67,7 +67,8 @@ std::string SegmentText(const Schedule& s, const Segment& segment) {
   for (const Stmt& stmt : segment.body) {
     const auto* loop = std::get_if<LoopStmt>(&stmt.node);
     if (loop == nullptr || !SumsOver(loop->body, loop->dim)) continue;
-    parts.push_back(StrCat("streams ", s.dim(loop->dim).name, ":", loop->tile));
+    const std::string part = loop->end < 0 ? "" : StrCat(" from ", loop->begin, " to ", loop->end);
+    parts.push_back(StrCat("streams ", s.dim(loop->dim).name, ":", loop->tile, part));
   }
   Accumulators most;
   FindAccumulators(s, segment.body, std::move(window), &most);

@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "core/base/contains.h"
@@ -166,16 +167,18 @@ class Verifier {
       if (d.extent == 0) return absl::OkStatus();
     }
     IndexRange range = RangeOf(
-        e,
-        [&](DimId d) {
-          return IndexRange{0, s_.dim(d).extent};
-        },
-        a.guards);
+        e, [&](DimId d) { return Walked(d); }, a.guards);
     if (!range.empty() && (range.begin < 0 || range.end > extent)) {
       return Fail(StrCat(s_.buffer(a.buffer).name, " is accessed at ", range.begin, "..",
                          range.end - 1, ", extent is ", extent));
     }
     return absl::OkStatus();
+  }
+
+  // The coordinates of a dim that the loops around a statement leave.
+  IndexRange Walked(DimId d) const {
+    auto known = walked_.find(d);
+    return known == walked_.end() ? IndexRange{0, s_.dim(d).extent} : known->second;
   }
 
   absl::Status CheckWrite(const Access& a) {
@@ -201,7 +204,19 @@ class Verifier {
   absl::Status Check(const LoopStmt& l) {
     RETURN_IF_ERROR(CheckDim(l.dim));
     if (l.tile < 1 || l.stages < 1) return Fail(StrCat("loop tile ", l.tile));
-    return Body(l.body);
+    if (l.end < 0) return Body(l.body);
+    const auto outer = walked_.find(l.dim);
+    const std::optional<IndexRange> saved =
+        outer == walked_.end() ? std::nullopt : std::optional(outer->second);
+    const IndexRange range = Walked(l.dim);
+    walked_[l.dim] = {std::max(range.begin, l.begin), std::min(range.end, l.end)};
+    absl::Status status = Body(l.body);
+    if (saved) {
+      walked_[l.dim] = *saved;
+    } else {
+      walked_.erase(l.dim);
+    }
+    return status;
   }
   absl::Status Check(const IfStmt& s) {
     if (s.somewhere.empty()) return Fail("if without a condition");
@@ -276,7 +291,10 @@ class Verifier {
     for (const ElementOp& op : s.ops) {
       const bool defines = op.kind == ElementOp::kLoad || op.kind == ElementOp::kCompute;
       if (op.kind == ElementOp::kStore) return Fail("a store where points are found by place");
-      if (defines && op.result == s.place) known = op.type == DType::kI64;
+      if (defines && op.result == s.place) {
+        if (op.type != DType::kI64) break;
+        known = true;
+      }
       if (op.kind == ElementOp::kReduce && !known) {
         return Fail(StrCat("a reduction before its place v", s.place));
       }
@@ -403,8 +421,9 @@ class Verifier {
   const Schedule& s_;
   const Phase* phase_ = nullptr;
   std::set<BufferId> allocated_;
-  std::set<BufferId> written_;   // memory
-  std::set<BufferId> complete_;  // written by phases that are over
+  std::map<DimId, IndexRange> walked_;  // by dim that a loop around restricts
+  std::set<BufferId> written_;          // memory
+  std::set<BufferId> complete_;         // written by phases that are over
 };
 
 }  // namespace

@@ -173,6 +173,8 @@ class Generator {
     if (Below(4) != 0) x = Dense(graph_, x);
     if (Below(3) == 0) builder_.MarkOutput(Images());
     if (Below(3) == 0) builder_.MarkOutput(Narrow());
+    if (Below(2) == 0) builder_.MarkOutput(OnceOrRepeated(&Generator::Blocks));
+    if (Below(2) == 0) builder_.MarkOutput(OnceOrRepeated(&Generator::Loss));
     builder_.MarkOutput(graph_.Node("Neg", {x}));
     auto graph = builder_.Build();
     FUSION_CHECK(graph.ok(), Message(graph.status()));
@@ -331,6 +333,68 @@ class Generator {
   // The mean of all elements, as a scalar.
   static Id Total(Emitter& e, Id x) {
     return e.Node("ReduceMean", {x}, {{"keepdims", int64_t{0}}});
+  }
+
+  // ---- one pass over a dim for all that is reduced along it ----
+
+  // `step` makes of [17, 8] as much, once or in the body of a loop.
+  Id OnceOrRepeated(Id (Generator::*step)(Emitter&, Id)) {
+    const Id x = graph_.Given({DType::kF32, Shape(Dims{17, 8})}, /*weight=*/false);
+    if (Below(2) == 0) return (this->*step)(graph_, x);
+    BodyEmitter body(&graph_);
+    const Id state = body.Carried(x);
+    body.Out((this->*step)(body, state));
+    return body.Finish(3, {}, false, false)[0];
+  }
+
+  // A softmax over blocks of scores side by side, some with masks.
+  Id Blocks(Emitter& e, Id x) {
+    const Dims dims = e.dims(x);
+    const auto given = [&](const Dims& d) {
+      return e.Given({DType::kF32, Shape(d)}, /*weight=*/Below(2) == 0);
+    };
+    const bool sums = Below(2) == 0;
+    std::vector<Id> scores;
+    std::vector<Id> values;
+    std::vector<int64_t> ends;
+    for (int64_t blocks = 2 + Below(2); blocks > 0; --blocks) {
+      const int64_t length = Of({1, 3, 5, 16});
+      Id s = e.Node("MatMul", {x, given({dims[1], length})});
+      s = e.Node("Mul", {s, Scalar(e, DType::kF32, 0.5)});
+      if (Below(3) == 0) s = e.Node("Add", {s, given({dims[0], length})});
+      scores.push_back(s);
+      values.push_back(given({length, dims[1]}));
+      ends.push_back((ends.empty() ? 0 : ends.back()) + length);
+    }
+    Id p = e.Node("Concat", scores, {{"axis", int64_t{1}}});
+    p = e.Node("Softmax", {p}, {{"axis", int64_t{1}}});
+    if (!sums) {
+      const Id v = e.Node("Concat", values, {{"axis", int64_t{0}}});
+      return e.Node("Tanh", {e.Node("MatMul", {p, v})});
+    }
+    Id y = kAbsent;
+    int64_t begin = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      const Id part = e.Node("Slice", {p},
+                             {{"starts", Dims{begin}}, {"ends", Dims{ends[i]}}, {"axes", Dims{1}}});
+      begin = ends[i];
+      const Id product = e.Node("MatMul", {part, values[i]});
+      y = y == kAbsent ? product : e.Node("Add", {y, product});
+    }
+    return e.Node("Tanh", {y});
+  }
+
+  // The log-probabilities of some classes, of logits that a product makes.
+  Id Loss(Emitter& e, Id x) {
+    const Dims dims = e.dims(x);
+    const int64_t classes = Of({2, 9, 33});
+    const auto weight = [&] { return e.Weight(DType::kF32, {dims[1], classes}); };
+    Id logits = e.Node("MatMul", {x, weight()});
+    if (Below(2) == 0) logits = e.Node("Add", {logits, e.Weight(DType::kF32, {classes})});
+    const Id p = e.Node("LogSoftmax", {logits}, {{"axis", int64_t{1}}});
+    const Id target = e.Node("ArgMax", {e.Node("MatMul", {x, weight()})}, {{"axis", int64_t{1}}});
+    const Id picked = e.Node("GatherElements", {p, target}, {{"axis", int64_t{1}}});
+    return e.Node("Tanh", {e.Node("Add", {x, picked})});
   }
 
   // ---- images [1, channels, height, width] ----

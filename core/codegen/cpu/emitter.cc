@@ -423,7 +423,14 @@ absl::Status CpuEmitter::Write(const LoopStmt& loop) {
   inner.begin = name;
   std::string begin = outer.begin;
   std::string end = outer.end;
-  if (loop.end >= 0) {
+  // All of a dim: which coordinates the loop leaves is known.
+  const bool known = outer.begin == "0" && !outer.any && outer.lengths.size() == 1 &&
+                     loop.begin < loop.end && loop.end <= outer.Longest();
+  if (loop.end >= 0 && known) {
+    begin = StrCat(loop.begin);
+    end = StrCat(loop.end);
+    inner.lengths = TileLengths({loop.end - loop.begin}, loop.tile);
+  } else if (loop.end >= 0) {
     begin = StrCat("max_i64(", begin, ", ", loop.begin, ")");
     end = StrCat("min_i64(", end, ", ", loop.end, ")");
     inner.lengths = UpTo(std::min(loop.tile, outer.Longest()));

@@ -34,12 +34,13 @@ OpDef DefineSoftmaxCrossEntropyLoss() {
               d.SetOutput(1, log_prob);
             }
             // The class is picked by a reduction like the others: an indexed read would need all
-            // of log_prob in memory.
+            // of log_prob in memory. It is picked from x, so that it needs no other reduction.
             ASSIGN_OR_RETURN(LossTargets targets, LossTargetsOf(d));
             ASSIGN_OR_RETURN(auto hit, d.Apply("MatchIndex", {targets.meant},
                                                {{"axis", int64_t{1}}, {"depth", classes.value()}}));
-            ASSIGN_OR_RETURN(auto hits, d.Apply("Where", {hit, shifted, d.Scalar(type, 0)}));
+            ASSIGN_OR_RETURN(auto hits, d.Apply("Where", {hit, x, d.Scalar(type, 0)}));
             ASSIGN_OR_RETURN(auto picked, d.Apply("ReduceSum", {hits}, class_dim));
+            ASSIGN_OR_RETURN(picked, d.Apply("Sub", {picked, max}));
             ASSIGN_OR_RETURN(auto losses, d.Apply("Sub", {log, picked}));
             ASSIGN_OR_RETURN(losses, d.Apply("Squeeze", {losses}, class_dim));
             return ReducedLoss(d, losses, targets);

@@ -189,6 +189,47 @@ TEST_P(StreamLowering, EqualsTheEvaluator) {
 INSTANTIATE_TEST_SUITE_P(StreamCases, StreamLowering, ::testing::ValuesIn(kStreamCases),
                          [](const auto& param) { return std::string(param.param.name); });
 
+// Keys and values in three inputs each, the first block behind a mask of its own.
+constexpr StreamCase kSideBySide = {"side_by_side", 12, Streamed::kUpdateThenAggregate, "",
+                                    R"(graph "g" {
+  %0 = input "q" : f32[2,10,4]
+  %1 = input "k0" : f32[2,4,7]
+  %2 = input "k1" : f32[2,1,4]
+  %3 = input "k2" : f32[2,4,4]
+  %4 = input "v0" : f32[2,7,6]
+  %5 = input "v1" : f32[2,1,6]
+  %6 = input "v2" : f32[2,4,6]
+  %7 = input "mask" : f32[10,7]
+  %8 = const "0" : f32[10,5] {0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0,0}
+  %9 = Transpose(%2) {perm=[0, 2, 1]} : f32[2,4,1]  "" @ ""
+  %10 = Concat(%1, %9, %3) {axis=2} : f32[2,4,12]  "" @ ""
+  %11 = Concat(%4, %5, %6) {axis=1} : f32[2,12,6]  "" @ ""
+  %12 = Concat(%7, %8) {axis=1} : f32[10,12]  "" @ ""
+  %13 = MatMul(%0, %10) : f32[2,10,12]  "" @ ""
+  %14 = Add(%13, %12) : f32[2,10,12]  "" @ ""
+  %15 = Softmax(%14) {axis=2} : f32[2,10,12]  "" @ ""
+  %16 = MatMul(%15, %11) : f32[2,10,6]  "" @ ""
+  output %16
+}
+)"};
+
+// Each block has a loop of its own, in which products read it where it lies.
+TEST(StreamedParts, EqualTheEvaluator) {
+  const WholeProgram whole = WholeOfText(kSideBySide.graph);
+  auto form = StreamGroup(whole.group, DimOf(whole.group.smg, kSideBySide.extent));
+  ASSERT_NE(form, nullptr);
+  ASSERT_EQ(form->parts.size(), 3U);
+  EXPECT_EQ(form->parts[1].begin, 7);
+  EXPECT_EQ(form->parts[1].end, 8);
+  for (const StreamedPart& part : form->parts) {
+    for (int i = 0; i < static_cast<int>(part.group.smg.ops.size()); ++i) {
+      if (Classify(part.group, i) != OpClass::kProduct) continue;
+      EXPECT_LT(part.group.smg.op(i).reads[1].producer, 0) << ToString(part.group.smg);
+    }
+  }
+  ExpectStreamsLikeTheEvaluator(kSideBySide, whole, 100);
+}
+
 class DisguisedLowering : public ::testing::TestWithParam<std::tuple<StreamCase, Disguise>> {};
 
 TEST_P(DisguisedLowering, EqualsTheEvaluator) {
