@@ -20,6 +20,18 @@ constexpr std::array<int32_t, kDTypeCount> kOnnxCodes = {
     4,   // u16
     12,  // u32
     13,  // u64
+    22,  // i4
+    21,  // u4
+    26,  // i2
+    25,  // u2
+    17,  // f8e4m3fn
+    18,  // f8e4m3fnuz
+    19,  // f8e5m2
+    20,  // f8e5m2fnuz
+    24,  // f8e8m0
+    27,  // f6e2m3
+    28,  // f6e3m2
+    23,  // f4e2m1
 };
 
 }  // namespace
