@@ -10,6 +10,7 @@
 #include "core/import/declared_types.h"
 #include "core/import/dropout.h"
 #include "core/import/flatten.h"
+#include "core/import/flex_attention.h"
 #include "core/import/followed_passes.h"
 #include "core/import/import.h"
 #include "core/import/normalise.h"
@@ -511,6 +512,19 @@ class OnnxImporter {
     return outputs;
   }
 
+  absl::StatusOr<std::vector<TensorId>> AddFlex(const FlatNode& node,
+                                                const std::vector<TensorId>& inputs,
+                                                const std::string& output) {
+    const AddBody add = [&](const onnx::GraphProto& graph, const std::vector<TensorId>& in,
+                            const std::string& name) {
+      return AddBodyOf(node, inputs, graph, in, name);
+    };
+    FlatNode named = node;
+    named.name = body_->prefix + node.name;
+    ASSIGN_OR_RETURN(TensorId y, AddFlexAttention(named, inputs, add, output, builder_));
+    return std::vector<TensorId>{y};
+  }
+
   absl::StatusOr<std::vector<Item>> ItemsOf(const FlatNode& node) {
     std::vector<Item> items;
     for (ValueRef ref : node.inputs) {
@@ -638,6 +652,8 @@ class OnnxImporter {
       outputs = AddDropout(node, inputs, mask, names, builder_);
     } else if (IsControlFlow(node)) {
       outputs = AddFlow(node, inputs, names);
+    } else if (IsFlexAttention(node)) {
+      outputs = AddFlex(node, inputs, names[0]);
     } else {
       outputs = AddOperator(node, inputs, std::move(names));
     }

@@ -8,6 +8,22 @@ namespace {
 // E, M: bits of exponent and mantissa; B: what the exponent is too large by.
 constexpr std::string_view kCodes = R"(
 typedef unsigned char mem_codes __attribute__((vector_size(W), aligned(1), may_alias));
+// GCC 12 converts bytes to i32 one by one.
+#if defined(__AVX512F__) && !defined(__clang__)
+AI vi wide_codes(mem_codes c) {
+  typedef char c16 __attribute__((vector_size(16)));
+  typedef int c16x32 __attribute__((vector_size(64)));
+  return (vi)__builtin_ia32_pmovzxbd512_mask((c16)c, (c16x32){}, (unsigned short)-1);
+}
+#elif defined(__AVX2__) && !defined(__clang__)
+AI vi wide_codes(mem_codes c) {
+  typedef i64 c8x2 __attribute__((vector_size(16)));
+  typedef char c16 __attribute__((vector_size(16)));
+  return (vi)__builtin_ia32_pmovzxbd256((c16)(c8x2){(i64)c, 0});
+}
+#else
+AI vi wide_codes(mem_codes c) { return __builtin_convertvector(c, vi); }
+#endif
 // A code with its sign; the exponents differ by 127 - B, and a product makes subnormals normal.
 template <int E, int M, int B>
 AI vi value_of_codes(vi code) {
@@ -32,7 +48,7 @@ AI mem_codes with_sign(vi code, vf x) {
 
 constexpr std::string_view kF8E4M3FN = R"(
 AI vf f8e4m3fn_to_f(mem_codes c) {
-  const vi code = __builtin_convertvector(c, vi);
+  const vi code = wide_codes(c);
   const vi value = value_of_codes<4, 3, 7>(code);
   return (vf)((code & 127) == 127 ? value | 0x7fc00000 : value);
 }
@@ -44,7 +60,7 @@ AI mem_codes f_to_f8e4m3fn(vf x) {
 
 constexpr std::string_view kF8E5M2 = R"(
 AI vf f8e5m2_to_f(mem_codes c) {
-  const vi code = __builtin_convertvector(c, vi);
+  const vi code = wide_codes(c);
   const vi value = value_of_codes<5, 2, 15>(code);
   return (vf)((code & 124) == 124 ? value | 0x7f800000 | (code & 3) << 21 : value);
 }
@@ -58,7 +74,7 @@ AI mem_codes f_to_f8e5m2(vf x) {
 // $N, $E, $M, $B as above; NaN has the code that -0 would have.
 constexpr std::string_view kF8Unsigned = R"(
 AI vf $N_to_f(mem_codes c) {
-  const vi code = __builtin_convertvector(c, vi);
+  const vi code = wide_codes(c);
   return (vf)(code == 128 ? splat(0x7fc00000) : value_of_codes<$E, $M, $B>(code));
 }
 AI mem_codes f_to_$N(vf x) {
@@ -70,7 +86,7 @@ AI mem_codes f_to_$N(vf x) {
 
 // Every code is a number: what is beyond the largest becomes that, NaN -0.
 constexpr std::string_view kNumbersOnly = R"(
-AI vf $N_to_f(mem_codes c) { return (vf)value_of_codes<$E, $M, $B>(__builtin_convertvector(c, vi)); }
+AI vf $N_to_f(mem_codes c) { return (vf)value_of_codes<$E, $M, $B>(wide_codes(c)); }
 AI mem_codes f_to_$N(vf x) {
   const int largest = (1 << ($E + $M)) - 1;
   vi code = codes_of_value<$E, $M, $B>(x);
@@ -85,7 +101,7 @@ AI mem_codes f_to_$N(vf x) {
 // Powers of two, magnitudes rounded up.
 constexpr std::string_view kF8E8M0 = R"(
 AI vf f8e8m0_to_f(mem_codes c) {
-  const vi code = __builtin_convertvector(c, vi);
+  const vi code = wide_codes(c);
   const vi value = code == 0 ? splat(0x400000) : code << 23;
   return (vf)(code == 255 ? splat(0x7fc00000) : value);
 }
