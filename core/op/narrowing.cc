@@ -29,6 +29,10 @@ Expr PowerOfTwo(const Expr& magnitude, const Narrowing& how) {
 }  // namespace
 
 Expr Narrowed(const Expr& x, DType type, const Narrowing& how) {
+  // As integers of one width become narrower ones.
+  if (IsNarrowInteger(type) && IsFloat(x.type())) {
+    return Expr::Cast(Expr::Cast(x, DType::kI32), type);
+  }
   const bool is_scale = type == DType::kF8E8M0;
   const bool has_choice = IsNarrowFloat(type) && DTypeBits(type) == 8 && x.type() != type;
   if (!has_choice) return Expr::Cast(x, type);

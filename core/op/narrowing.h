@@ -16,8 +16,9 @@ struct Narrowing {
 
 /// `x` as a value of `type`. Beyond the largest value of a float of 8 bits that is this one, or NaN
 /// or infinity if it does not saturate. f8e8m0 has no sign and no zero: magnitudes below the
-/// smallest value are rounded to it, and what is no number, infinity included, is NaN. Other types:
-/// a cast.
+/// smallest value are rounded to it, and what is no number, infinity included, is NaN. Of a float,
+/// an integer of less than 8 bits is the low bits of what the float is cut off to. Other types: a
+/// cast.
 Expr Narrowed(const Expr& x, DType type, const Narrowing& how);
 
 }  // namespace fusion

@@ -183,7 +183,7 @@ TEST(PackedTensors, HoldTheLowBitsFirst) {
   ASSERT_TRUE(t.ok()) << t.status();
   EXPECT_EQ(t->GetDouble(0), 7.5);
   EXPECT_EQ(t->GetDouble(1), 0);
-  EXPECT_EQ(t->GetDouble(2), -DoubleFromBits(DType::kF6E2M3, 0x0f));
+  EXPECT_EQ(t->GetDouble(2), DoubleFromBits(DType::kF6E2M3, 0x0f));
   EXPECT_EQ(t->GetDouble(3), 0.25);
 }
 
