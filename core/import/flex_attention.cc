@@ -1,5 +1,6 @@
 #include "core/import/flex_attention.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/import/onnx_attributes.h"
@@ -57,7 +58,8 @@ class FlexAttention {
         return InvalidArgument("input ", i, " is absent but required");
       }
       const TensorType& given = TypeOf(inputs_[i]);
-      if (given.shape.rank() == 4 && IsFloat(given.dtype) && given.dtype == type()) continue;
+      const bool computes = IsFloat(given.dtype) && !IsNarrowFloat(given.dtype);
+      if (given.shape.rank() == 4 && computes && given.dtype == type()) continue;
       return InvalidArgument("input ", i, " is ", given.ToString(),
                              ", expected [batch, heads, rows, n] of one float type");
     }
@@ -110,7 +112,7 @@ class FlexAttention {
   // Each head of keys or values for all heads of queries that share it.
   absl::StatusOr<TensorId> ForAllHeads(TensorId x) {
     const Shape shape = TypeOf(x).shape;
-    const Dim& heads = TypeOf(inputs_[kQuery]).shape.dim(1);
+    const Dim heads = TypeOf(inputs_[kQuery]).shape.dim(1);
     if (heads == shape.dim(1)) return x;
     if (!shape.is_static()) {
       return Unimplemented("heads of queries share those of ", shape.ToString(),

@@ -47,7 +47,7 @@ class CroppedDim {
     ASSIGN_OR_RETURN(auto place,
                      Within(at_, -static_cast<double>(taps), last_ + static_cast<double>(taps)));
     ASSIGN_OR_RETURN(auto first, d_.Apply("Floor", {place}));
-    ASSIGN_OR_RETURN(first, d_.Apply("Sub", {first, Number(static_cast<double>(taps / 2 - 1))}));
+    ASSIGN_OR_RETURN(first, d_.Apply("Sub", {first, Number(taps == 2 ? 0 : 1)}));
     std::vector<Value> elements;
     std::vector<Value> weights;
     for (int64_t tap = 0; tap < taps; ++tap) {

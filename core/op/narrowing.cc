@@ -15,7 +15,7 @@ Expr And(const Expr& a, int64_t b) { return Expr::Binary(ScalarOp::kBitAnd, a, B
 // The power of two that the bits of a magnitude of f32 are rounded to; 0 means the smallest one.
 Expr PowerOfTwo(const Expr& magnitude, const Narrowing& how) {
   auto below = [&](int64_t border) { return Expr::Binary(ScalarOp::kLt, magnitude, Bits(border)); };
-  const Expr down = And(magnitude, kExponent);
+  Expr down = And(magnitude, kExponent);
   if (how.mode == Narrowing::kDown) return down;
   const int64_t step = how.mode == Narrowing::kUp ? kFirstNormal - 1 : kHalfStep;
   Expr power = And(magnitude + Bits(step), kExponent);

@@ -47,7 +47,7 @@ absl::StatusOr<LinearSizes> LinearSizesOf(const OpCall& call) {
   const int64_t queries = call.attrs().Int("q_num_heads", 0);
   out.heads = call.attrs().Int("kv_num_heads", 0);
   if (queries < 1 || out.heads < 1 || queries % out.heads != 0) {
-    return InvalidArgument("attributes \"q_num_heads\" and \"kv_num_heads\" are ", queries, " and ",
+    return InvalidArgument(R"(attributes "q_num_heads" and "kv_num_heads" are )", queries, " and ",
                            out.heads, ", expected the first to be a multiple of the second");
   }
   out.groups = queries / out.heads;
@@ -78,6 +78,7 @@ absl::StatusOr<LinearSizes> LinearSizesOf(const OpCall& call) {
                      call.shape(kPastState) == Shape({out.batch, out.heads, out.key, out.value}));
   if (good) return out;
   std::vector<std::string> shapes;
+  shapes.reserve(static_cast<size_t>(call.inputs()));
   for (int i = 0; i < call.inputs(); ++i) {
     shapes.push_back(call.has_input(i) ? call.in(i).ToString() : "absent");
   }
