@@ -149,7 +149,7 @@ class TreeWalk {
       }
       ASSIGN_OR_RETURN(y, d_.Apply("Add", {y, d_.Constant(std::move(base))}));
     }
-    return Transformed(y);
+    return TransformedScores(d_, y, trees_.transform);
   }
 
  private:
@@ -328,59 +328,71 @@ class TreeWalk {
     return d_.Apply("Where", {untouched, Number(0), y});
   }
 
-  absl::StatusOr<Value> Transformed(Value y) {
-    switch (trees_.transform) {
-      case TreeTransform::kNone:
-        return y;
-      case TreeTransform::kSoftmax:
-        return d_.Apply("Softmax", {y}, {{"axis", int64_t{-1}}});
-      case TreeTransform::kLogistic:
-        return d_.Apply("Sigmoid", {y});
-      case TreeTransform::kSoftmaxZero:
-        return SoftmaxZero(y);
-      case TreeTransform::kProbit:
-        return Probit(y);
-    }
-    return y;
-  }
-
-  // A softmax of those that are not zero, which stay so.
-  absl::StatusOr<Value> SoftmaxZero(Value y) {
-    ASSIGN_OR_RETURN(auto zero, d_.Apply("Equal", {y, Number(0)}));
-    ASSIGN_OR_RETURN(
-        auto shown, d_.Apply("Where", {zero, Number(-std::numeric_limits<double>::infinity()), y}));
-    ASSIGN_OR_RETURN(shown, d_.Apply("Softmax", {shown}, {{"axis", int64_t{-1}}}));
-    return d_.Apply("Where", {zero, Number(0), shown});
-  }
-
-  // sqrt(2) erfinv(2 y - 1), erfinv by Winitzki's approximation, as ONNX Runtime has it.
-  absl::StatusOr<Value> Probit(Value y) {
-    constexpr double kA = 0.147;
-    ASSIGN_OR_RETURN(auto x, d_.Apply("Mul", {y, Number(2)}));
-    ASSIGN_OR_RETURN(x, d_.Apply("Sub", {x, Number(1)}));
-    ASSIGN_OR_RETURN(auto square, d_.Apply("Mul", {x, x}));
-    ASSIGN_OR_RETURN(auto log, d_.Apply("Sub", {Number(1), square}));
-    ASSIGN_OR_RETURN(log, d_.Apply("Log", {log}));
-    ASSIGN_OR_RETURN(auto half, d_.Apply("Mul", {log, Number(0.5)}));
-    ASSIGN_OR_RETURN(auto v, d_.Apply("Add", {half, Number(2 / (std::numbers::pi * kA))}));
-    ASSIGN_OR_RETURN(auto root, d_.Apply("Mul", {v, v}));
-    ASSIGN_OR_RETURN(auto part, d_.Apply("Mul", {log, Number(1 / kA)}));
-    ASSIGN_OR_RETURN(root, d_.Apply("Sub", {root, part}));
-    ASSIGN_OR_RETURN(root, d_.Apply("Sqrt", {root}));
-    ASSIGN_OR_RETURN(root, d_.Apply("Sub", {root, v}));
-    ASSIGN_OR_RETURN(root, d_.Apply("Sqrt", {root}));
-    ASSIGN_OR_RETURN(auto sign, d_.Apply("Sign", {x}));
-    ASSIGN_OR_RETURN(root, d_.Apply("Mul", {root, sign}));
-    return d_.Apply("Mul", {root, Number(std::numbers::sqrt2)});
-  }
-
   Decomposition& d_;
   const TreeEnsemble& trees_;
   DType type_;
   TreeMode mode_ = TreeMode::kLessOrEqual;
 };
 
+Value NumberLike(Decomposition& d, Value y, double value) {
+  return d.Scalar(d.type(y).dtype, value);
+}
+
+// A softmax of those that are not zero, which stay so; of nothing else all are one half.
+absl::StatusOr<Value> SoftmaxZero(Decomposition& d, Value y) {
+  const Value tiny = NumberLike(d, y, 1e-7);
+  ASSIGN_OR_RETURN(auto magnitude, d.Apply("Abs", {y}));
+  ASSIGN_OR_RETURN(auto zero, d.Apply("LessOrEqual", {magnitude, tiny}));
+  ASSIGN_OR_RETURN(auto most, d.Apply("ReduceMax", {magnitude}, {{"axes", Dims{1}}}));
+  ASSIGN_OR_RETURN(auto none, d.Apply("LessOrEqual", {most, tiny}));
+  ASSIGN_OR_RETURN(
+      auto shown,
+      d.Apply("Where", {zero, NumberLike(d, y, -std::numeric_limits<double>::infinity()), y}));
+  ASSIGN_OR_RETURN(shown, d.Apply("Softmax", {shown}, {{"axis", int64_t{-1}}}));
+  ASSIGN_OR_RETURN(shown, d.Apply("Where", {zero, NumberLike(d, y, 0), shown}));
+  return d.Apply("Where", {none, NumberLike(d, y, 0.5), shown});
+}
+
+// sqrt(2) erfinv(2 y - 1), erfinv by Winitzki's approximation, as ONNX Runtime has it.
+absl::StatusOr<Value> Probit(Decomposition& d, Value y) {
+  constexpr double kA = 0.147;
+  ASSIGN_OR_RETURN(auto x, d.Apply("Mul", {y, NumberLike(d, y, 2)}));
+  ASSIGN_OR_RETURN(x, d.Apply("Sub", {x, NumberLike(d, y, 1)}));
+  ASSIGN_OR_RETURN(auto square, d.Apply("Mul", {x, x}));
+  ASSIGN_OR_RETURN(auto log, d.Apply("Sub", {NumberLike(d, y, 1), square}));
+  ASSIGN_OR_RETURN(log, d.Apply("Log", {log}));
+  ASSIGN_OR_RETURN(auto half, d.Apply("Mul", {log, NumberLike(d, y, 0.5)}));
+  ASSIGN_OR_RETURN(auto v, d.Apply("Add", {half, NumberLike(d, y, 2 / (std::numbers::pi * kA))}));
+  ASSIGN_OR_RETURN(auto root, d.Apply("Mul", {v, v}));
+  ASSIGN_OR_RETURN(auto part, d.Apply("Mul", {log, NumberLike(d, y, 1 / kA)}));
+  ASSIGN_OR_RETURN(root, d.Apply("Sub", {root, part}));
+  ASSIGN_OR_RETURN(root, d.Apply("Sqrt", {root}));
+  ASSIGN_OR_RETURN(root, d.Apply("Sub", {root, v}));
+  ASSIGN_OR_RETURN(root, d.Apply("Sqrt", {root}));
+  ASSIGN_OR_RETURN(auto sign, d.Apply("Sign", {x}));
+  ASSIGN_OR_RETURN(root, d.Apply("Mul", {root, sign}));
+  ASSIGN_OR_RETURN(auto end, d.Apply("Equal", {square, NumberLike(d, y, 1)}));
+  ASSIGN_OR_RETURN(root, d.Apply("Where", {end, NumberLike(d, y, 0), root}));
+  return d.Apply("Mul", {root, NumberLike(d, y, std::numbers::sqrt2)});
+}
+
 }  // namespace
+
+absl::StatusOr<Value> TransformedScores(Decomposition& d, Value y, TreeTransform transform) {
+  switch (transform) {
+    case TreeTransform::kNone:
+      return y;
+    case TreeTransform::kSoftmax:
+      return d.Apply("Softmax", {y}, {{"axis", int64_t{-1}}});
+    case TreeTransform::kLogistic:
+      return d.Apply("Sigmoid", {y});
+    case TreeTransform::kSoftmaxZero:
+      return SoftmaxZero(d, y);
+    case TreeTransform::kProbit:
+      return Probit(d, y);
+  }
+  return y;
+}
 
 absl::StatusOr<Value> TreeScores(Decomposition& d, TreeEnsemble trees) {
   const OpCall& call = d.call();

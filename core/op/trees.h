@@ -61,4 +61,9 @@ inline constexpr int64_t kMostTreeLevelsWrittenOut = 12;
 /// kMaxTreeNodes.
 absl::StatusOr<Decomposition::Value> TreeScores(Decomposition& d, TreeEnsemble trees);
 
+/// What a post_transform makes of scores [rows, targets].
+absl::StatusOr<Decomposition::Value> TransformedScores(Decomposition& d,
+                                                       Decomposition::Value scores,
+                                                       TreeTransform transform);
+
 }  // namespace fusion
