@@ -198,15 +198,14 @@ class TreeWalk {
                           is({TreeMode::kGreater, TreeMode::kGreaterOrEqual, TreeMode::kNotEqual}));
     }
     const bool any_nan = std::any_of(trees_.nodes.begin(), trees_.nodes.end(), NanIsTrue);
-    if (any_nan || !one_mode) {
+    if (any_nan) {
       out.nan = Table(DType::kBool, [](const TreeNode& n) { return NanIsTrue(n) ? 1.0 : 0.0; });
     }
     return out;
   }
 
-  static bool NanIsTrue(const TreeNode& n) {
-    return n.mode != TreeMode::kLeaf && (n.nan_is_true || n.mode == TreeMode::kNotEqual);
-  }
+  // Of NaN nothing else counts: it is not unequal either.
+  static bool NanIsTrue(const TreeNode& n) { return n.mode != TreeMode::kLeaf && n.nan_is_true; }
 
   TreeMode FirstMode() const {
     for (const TreeNode& node : trees_.nodes) {
@@ -248,8 +247,9 @@ class TreeWalk {
         case TreeMode::kEqual:
           return d.Apply("Equal", {x, split});
         case TreeMode::kNotEqual: {
-          ASSIGN_OR_RETURN(auto equal, d.Apply("Equal", {x, split}));
-          return d.Apply("Not", {equal});
+          ASSIGN_OR_RETURN(auto less, d.Apply("Less", {x, split}));
+          ASSIGN_OR_RETURN(auto greater, d.Apply("Greater", {x, split}));
+          return d.Apply("Or", {less, greater});
         }
         default:
           return d.Apply("LessOrEqual", {x, split});

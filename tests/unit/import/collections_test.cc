@@ -326,6 +326,39 @@ TEST(Trees, RegressorsNameNodesByTree) {
   EXPECT_THAT(ResultOf(m, {F({2, 1}, {0, 1})}), ElementsAre(101.25, 102.25));
 }
 
+// One tree that gives a class of two its probability.
+TEST(Trees, ClassifiersNameTheClassOfARow) {
+  TestModel m(17);
+  auto* ml = m.proto().add_opset_import();
+  ml->set_domain("ai.onnx.ml");
+  ml->set_version(3);
+  m.Input("x", {2, 1}).Node("TreeEnsembleClassifier", {"x"}, {"l", "s"}, "t");
+  m.Domain("ai.onnx.ml");
+  auto ints = [&](const char* name, const std::vector<int64_t>& values) { m.Attr(name, values); };
+  ints("nodes_treeids", {0, 0, 0});
+  ints("nodes_nodeids", {0, 1, 2});
+  ints("nodes_featureids", {0, 0, 0});
+  ints("nodes_truenodeids", {1, 0, 0});
+  ints("nodes_falsenodeids", {2, 0, 0});
+  onnx::AttributeProto* modes = m.last()->add_attribute();
+  modes->set_name("nodes_modes");
+  modes->set_type(onnx::AttributeProto::STRINGS);
+  for (const char* mode : {"BRANCH_LEQ", "LEAF", "LEAF"}) modes->add_strings(mode);
+  m.AttrTensor("nodes_values_as_tensor", F({3}, {0.5, 0, 0}));
+  ints("class_ids", {0, 0});
+  ints("class_nodeids", {1, 2});
+  ints("class_treeids", {0, 0});
+  m.AttrTensor("class_weights_as_tensor", F({2}, {0.25, 0.875}));
+  ints("classlabels_int64s", {-3, 8});
+  TestModel scores = m;
+  m.Output("l");
+  EXPECT_THAT(ResultOf(m, {F({2, 1}, {0, 1})}), ElementsAre(-3, 8));
+  scores.Output("s");
+  EXPECT_THAT(ResultOf(scores, {F({2, 1}, {0, 1})}), ElementsAre(0.75, 0.25, 0.125, 0.875));
+  m.AttrString("classlabels_strings", "a");
+  EXPECT_THAT(Import(m), HasSubstr("names classes by strings; supported: classlabels_int64s"));
+}
+
 TEST(Pad, TakesAValueOfARun) {
   TestModel m(21);
   m.Input("x", {2}).Input("v", {}).Ints("pads", {1, 2}).Node("Pad", {"x", "pads", "v"}, {"y"});
