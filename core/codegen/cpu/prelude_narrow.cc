@@ -54,7 +54,7 @@ AI vf f8e4m3fn_to_f(mem_codes c) {
 }
 AI mem_codes f_to_f8e4m3fn(vf x) {
   const vi code = codes_of_value<4, 3, 7>(x);
-  return with_sign<4, 3>((code > 126 | x != x) ? splat(127) : code, x);
+  return with_sign<4, 3>(((code > 126) | (x != x)) ? splat(127) : code, x);
 }
 )";
 
@@ -80,7 +80,7 @@ AI vf $N_to_f(mem_codes c) {
 AI mem_codes f_to_$N(vf x) {
   const vi code = codes_of_value<$E, $M, $B>(x);
   const vi signed_code = code == 0 ? code : code | ((vi)x >> 31 & 128);
-  return __builtin_convertvector((code > 127 | x != x) ? splat(128) : signed_code, mem_codes);
+  return __builtin_convertvector(((code > 127) | (x != x)) ? splat(128) : signed_code, mem_codes);
 }
 )";
 
