@@ -80,16 +80,26 @@ absl::StatusOr<std::vector<size_t>> PlacesOf(const std::vector<std::string>& giv
                          StrJoin(names, ", ", QuoteShort));
 }
 
-// Bits in u16 are taken for bf16 where the model has that: NumPy has no such type, and ONNX's own
-// data hold it so.
-absl::Status TakeBitsForBf16(const onnx::ValueInfoProto& declared, HostTensor* tensor) {
-  if (declared.type().tensor_type().elem_type() != onnx::TensorProto::BFLOAT16 ||
-      tensor->dtype() != DType::kU16) {
-    return absl::OkStatus();
+// Whether elements of type `given` are taken for the bits of `wanted`, which NumPy does not have:
+// u16 for bf16, as ONNX's own data hold it, bytes for what is smaller than those or a float.
+bool AreBitsOf(DType given, DType wanted) {
+  if (wanted == DType::kBF16) return given == DType::kU16;
+  if (IsNarrowFloat(wanted) || wanted == DType::kU4 || wanted == DType::kU2) {
+    return given == DType::kU8;
   }
-  ASSIGN_OR_RETURN(*tensor,
-                   HostTensor::FromBytes(DType::kBF16, tensor->dims(), tensor->byte_view()));
-  return absl::OkStatus();
+  return IsNarrowInteger(wanted) && given == DType::kI8;
+}
+
+absl::Status TakeBits(const onnx::ValueInfoProto& declared, HostTensor* tensor) {
+  const auto wanted = DTypeFromOnnx(declared.type().tensor_type().elem_type());
+  if (!wanted || !AreBitsOf(tensor->dtype(), *wanted)) return absl::OkStatus();
+  HostTensor before = std::move(*tensor);
+  ASSIGN_OR_RETURN(*tensor, HostTensor::FromBytes(*wanted, before.dims(), before.byte_view()));
+  const bool fits = tensor->byte_view() == before.byte_view();
+  if (fits) return absl::OkStatus();
+  return InvalidArgument("tensor ", Quote(declared.name()), " has ", DTypeName(before.dtype()),
+                         " values beyond the ", DTypeBits(*wanted), " bits of ",
+                         DTypeName(*wanted));
 }
 
 // Files of ONNX's cases hold values of these types too, which must not be taken for tensors.
@@ -196,7 +206,7 @@ absl::StatusOr<RunData> Arranged(TestDataSet set, const std::string& where,
   out.outputs.resize(declared.outputs.size());
   for (size_t i = 0; i < places.size(); ++i) {
     const onnx::ValueInfoProto& output = model.bare().graph().output(static_cast<int>(places[i]));
-    RETURN_IF_ERROR(TakeBitsForBf16(output, &set.outputs[i].value));
+    RETURN_IF_ERROR(TakeBits(output, &set.outputs[i].value));
     out.outputs[places[i]] = std::move(set.outputs[i].value);
   }
   return out;
@@ -328,7 +338,7 @@ absl::Status CheckInputType(const onnx::ValueInfoProto& declared, const std::str
                             DType dtype, const Dims& dims) {
   const onnx::TypeProto::Tensor& type = declared.type().tensor_type();
   const std::optional<DType> wanted = DTypeFromOnnx(type.elem_type());
-  const bool bits = wanted == DType::kBF16 && dtype == DType::kU16;
+  const bool bits = wanted && AreBitsOf(dtype, *wanted);
   const std::string what = StrCat("input ", Quote(declared.name()), " of ", Quote(where), " is ",
                                   DTypeName(dtype), DimsToString(dims));
   if (wanted && *wanted != dtype && !bits) {
@@ -353,7 +363,7 @@ absl::Status CheckInputType(const onnx::ValueInfoProto& declared, const std::str
 
 absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string& where,
                         HostTensor* tensor) {
-  RETURN_IF_ERROR(TakeBitsForBf16(declared, tensor));
+  RETURN_IF_ERROR(TakeBits(declared, tensor));
   return CheckInputType(declared, where, tensor->dtype(), tensor->dims());
 }
 

@@ -272,7 +272,8 @@ PolynomialPool::Id PolynomialPool::OfNode(const Expr& e) {
       return Add(Constant(0), negative, -1);
     }
     case ScalarOp::kCast:
-      if (real && IsFloat(e.arg(0).type()) && DTypeBytes(e.type()) >= DTypeBytes(e.arg(0).type())) {
+      if (real && IsFloat(e.arg(0).type()) && !IsNarrowFloat(e.type()) &&
+          DTypeBytes(e.type()) >= DTypeBytes(e.arg(0).type())) {
         return number(0);
       }
       break;

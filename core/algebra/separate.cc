@@ -390,7 +390,8 @@ std::vector<Term> Separator::Root(const Expr& e) {
 std::vector<Term> Separator::Widened(const Expr& e) {
   const Expr& from = e.arg(0);
   if (!IsFloat(e.type()) || !IsFloat(from.type())) return Mixed(e, RefusalCode::kRounding);
-  if (DTypeBytes(e.type()) < DTypeBytes(from.type())) return Mixed(e, RefusalCode::kRounding);
+  const bool rounds = DTypeBytes(e.type()) < DTypeBytes(from.type()) || IsNarrowFloat(e.type());
+  if (rounds) return Mixed(e, RefusalCode::kRounding);
   if (!Has(AlgebraRule::kWidening)) return Mixed(e);
   std::vector<Term> out = Separate(from);
   for (Term& t : out) {

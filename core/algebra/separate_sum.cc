@@ -150,7 +150,7 @@ bool Separator::ScaledSum(const Expr& e, double sign, bool first, Addends* out) 
   auto fixed = [&](const Expr& a) { return !leaves_.HasSlice(a) && !leaves_.HasState(a); };
   int sum = -1;  // argument
   if (e.op() == ScalarOp::kCast) {
-    bool widens = IsFloat(e.type()) && IsFloat(e.arg(0).type()) &&
+    bool widens = IsFloat(e.type()) && IsFloat(e.arg(0).type()) && !IsNarrowFloat(e.type()) &&
                   DTypeBytes(e.type()) >= DTypeBytes(e.arg(0).type());
     if (widens && Has(AlgebraRule::kWidening)) sum = 0;
   } else if (Has(AlgebraRule::kDistribute)) {

@@ -131,9 +131,11 @@ bool Jumps(const Expr& e, std::set<const void*>* seen) {
     case ScalarOp::kLe:
     case ScalarOp::kGt:
     case ScalarOp::kGe:
+    case ScalarOp::kBitCast:
       return true;
     case ScalarOp::kCast:
-      if (!IsFloat(e.type())) return true;
+      // The steps of a narrow float are as large as those of an integer.
+      if (!IsFloat(e.type()) || IsNarrowFloat(e.type())) return true;
       break;
     default:
       break;

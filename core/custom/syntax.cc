@@ -371,7 +371,7 @@ class CustomOpParser {
     } else {
       std::optional<ScalarOp> op = FindScalarOp(function);
       const ScalarTyping typing = op ? GetScalarInfo(*op).typing : ScalarTyping::kLeaf;
-      if (typing == ScalarTyping::kLeaf || typing == ScalarTyping::kCast) {
+      if (typing == ScalarTyping::kLeaf || (op && NamesItsType(*op))) {
         return ErrorAt(*text_, place, StrCat("unknown function ", QuoteShort(function)));
       }
       node.op = *op;

@@ -11,9 +11,9 @@ namespace {
 
 constexpr DType kWide = DType::kF32;
 
-DType WidenedType(DType type) { return IsHalf(type) ? kWide : type; }
+DType WidenedType(DType type) { return IsSmallFloat(type) ? kWide : type; }
 
-// The same expression over f32 in place of 16-bit floats.
+// The same expression over f32 in place of smaller floats.
 class Widener {
  public:
   Expr Of(const Expr& e) {
@@ -27,9 +27,21 @@ class Widener {
  private:
   Expr Make(const Expr& e) {
     if (e.op() == ScalarOp::kInput) return Expr::Cast(e, WidenedType(e.type()));
-    if (e.op() == ScalarOp::kConst) return IsHalf(e.type()) ? Expr::Const(kWide, e.value()) : e;
+    if (e.op() == ScalarOp::kConst) {
+      return IsSmallFloat(e.type()) ? Expr::Const(kWide, e.value()) : e;
+    }
     if (e.args().empty()) return e;
-    if (e.op() == ScalarOp::kCast) return Expr::Cast(Of(e.arg(0)), WidenedType(e.type()));
+    if (e.op() == ScalarOp::kCast) {
+      const Expr wide = Of(e.arg(0));
+      // A narrow float that is widened again is one that a model rounds to: not so a half.
+      return Expr::Cast(IsNarrowFloat(e.type()) ? Expr::Cast(wide, e.type()) : wide,
+                        WidenedType(e.type()));
+    }
+    if (e.op() == ScalarOp::kBitCast) {
+      // Of the type whose bits they are, not of a wider one.
+      const Expr bits = Expr::BitCast(Expr::Cast(Of(e.arg(0)), e.arg(0).type()), e.type());
+      return Expr::Cast(bits, WidenedType(e.type()));
+    }
     std::vector<Expr> args;
     for (const Expr& arg : e.args()) args.push_back(Of(arg));
     return e.WithArgs(std::move(args));
@@ -39,7 +51,7 @@ class Widener {
 };
 
 bool IsCastOfHalf(const Expr& e) {
-  return e.op() == ScalarOp::kCast && e.type() == kWide && IsHalf(e.arg(0).type());
+  return e.op() == ScalarOp::kCast && e.type() == kWide && IsSmallFloat(e.arg(0).type());
 }
 
 // Inputs of 16-bit floats are all looked at as f32.
@@ -111,7 +123,8 @@ bool Jumps(const LoopOp& op) {
         break;
       default:
         jumps |= GetScalarInfo(e.op()).typing == ScalarTyping::kCompare;
-        jumps |= e.op() == ScalarOp::kCast && !IsFloat(e.type());
+        jumps |= e.op() == ScalarOp::kCast && (!IsFloat(e.type()) || IsNarrowFloat(e.type()));
+        jumps |= e.op() == ScalarOp::kBitCast;
         break;
     }
   });
@@ -133,14 +146,14 @@ bool WidenHalves(LoopBody* body, std::optional<DType>* rounded) {
   if (!reduces && value.args().empty()) return false;
   Widener widener;
   Expr wide = widener.Of(value);
-  if (!reduces && IsHalf(value.type())) {
+  if (!reduces && IsSmallFloat(value.type())) {
     // One rounding, of what is cast, where the op is a cast.
     const Expr last = value.op() == ScalarOp::kCast ? widener.Of(value.arg(0)) : wide;
     wide = Expr::Cast(last, value.type());
   }
   if (wide == value) return false;
-  if (reduces && IsHalf(body->reduce->type())) {
-    if (IsHalf(body->reduce->result_type())) *rounded = body->reduce->result_type();
+  if (reduces && IsSmallFloat(body->reduce->type())) {
+    if (IsSmallFloat(body->reduce->result_type())) *rounded = body->reduce->result_type();
     body->reduce = *Monoid::Named(body->reduce->name(), kWide);
   }
   body->value = std::move(wide);
@@ -176,7 +189,9 @@ bool Steps(const Expr& value) {
   bool steps = false;
   value.VisitOnce([&](const Expr& e) {
     steps |= e.op() == ScalarOp::kFloor || e.op() == ScalarOp::kCeil || e.op() == ScalarOp::kRound;
-    steps |= e.op() == ScalarOp::kCast && IsInteger(e.type()) && IsFloat(e.arg(0).type());
+    steps |= e.op() == ScalarOp::kCast && (IsInteger(e.type()) || IsNarrowFloat(e.type())) &&
+             IsFloat(e.arg(0).type());
+    steps |= e.op() == ScalarOp::kBitCast;
   });
   return steps;
 }
@@ -192,6 +207,7 @@ bool IsSameEverywhere(const Expr& value, bool exact) {
       case ScalarOp::kWithin:
       case ScalarOp::kAxis:
       case ScalarOp::kCast:
+      case ScalarOp::kBitCast:
       case ScalarOp::kRound:
       case ScalarOp::kFloor:
       case ScalarOp::kCeil:
@@ -309,7 +325,7 @@ double CostWithoutRoundings(const Expr& value) {
   double cost = 0;
   value.VisitOnce([&](const Expr& e) {
     const bool between = e.op() == ScalarOp::kCast && IsFloat(e.type()) &&
-                         (IsHalf(e.type()) || IsHalf(e.arg(0).type()));
+                         (IsSmallFloat(e.type()) || IsSmallFloat(e.arg(0).type()));
     if (!between) cost += GetScalarInfo(e.op()).cost;
   });
   return cost;

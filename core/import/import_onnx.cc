@@ -11,15 +11,18 @@
 #include "core/import/declared_types.h"
 #include "core/import/dropout.h"
 #include "core/import/flatten.h"
+#include "core/import/flex_attention.h"
 #include "core/import/followed_passes.h"
 #include "core/import/import.h"
 #include "core/import/normalise.h"
 #include "core/import/old_broadcast.h"
 #include "core/import/onnx_attributes.h"
+#include "core/import/sequences.h"
 #include "core/import/shared_names.h"
 #include "core/import/topological_order.h"
 #include "core/onnx/constant_node.h"
 #include "core/onnx/group_calls.h"
+#include "core/op/random_numbers.h"
 
 namespace fusion {
 namespace {
@@ -79,6 +82,8 @@ class OnnxImporter {
     std::vector<TensorId> constants;
     int64_t constants_of = 0;  // the number of the graph that they are in
     std::string prefix;        // of the names of nodes and tensors
+    // Those that are no tensors.
+    std::unordered_map<ValueRef, Collection> collections;
 
     absl::Status SetOrder() {
       ASSIGN_OR_RETURN(order, TopologicalOrder(flat, wanted));
@@ -150,6 +155,7 @@ class OnnxImporter {
       inner->constants_of = graph_number_;
     }
     inner->ids = inner->constants;
+    inner->collections.clear();
     const size_t own = node_inputs.size() - node.captured.size();
     auto bind = [&](const std::string& what, TensorId id) {
       auto ref = inner->flat.by_name.find(what);
@@ -371,6 +377,11 @@ class OnnxImporter {
       RETURN_IF_ERROR(CheckType(ref, id));
       if (body_ != &main_) body_->constants[static_cast<size_t>(ref)] = id;
     }
+    if (auto held = body_->collections.find(ref); held != body_->collections.end()) {
+      return Unimplemented("output ", QuoteShort(value(ref).name), " is ",
+                           held->second.is_none ? "an optional without an element" : "a sequence",
+                           "; only tensors can be outputs");
+    }
     if (id == kNoTensor) return Internal("tensor ", QuoteShort(value(ref).name), " is not built");
     return id;
   }
@@ -438,6 +449,18 @@ class OnnxImporter {
     return std::vector<TensorId>{y};
   }
 
+  // A node that draws numbers and has no seed gets the number of such nodes before it: its numbers
+  // are the same at every run.
+  void SetSeed(const FlatNode& node, NormalNode* normal) {
+    if (!DrawsNumbers(normal->def->name) || normal->attrs.Has("seed")) return;
+    normal->attrs.Set("seed", static_cast<double>(unseeded_++));
+    if (options_.warnings == nullptr) return;
+    options_.warnings->insert(StrCat(
+        DescribeNode(node.name, node.op),
+        ": has no seed: it gives the same numbers at every run; make them an input of the model if "
+        "they must differ"));
+  }
+
   absl::StatusOr<std::vector<TensorId>> AddOperator(const FlatNode& node,
                                                     std::vector<TensorId> inputs,
                                                     std::vector<std::string> names) {
@@ -453,6 +476,7 @@ class OnnxImporter {
                                  kMaxCustomBytes, " bytes when written out");
       }
     }
+    SetSeed(node, &normal);
     RETURN_IF_ERROR(
         Annotate(CheckNamedOutputs(*normal.def, names.size()), DescribeNode(node.name, node.op)));
     // Optional outputs that nobody reads are not computed.
@@ -510,12 +534,119 @@ class OnnxImporter {
     return outputs;
   }
 
+  absl::StatusOr<std::vector<TensorId>> AddFlex(const FlatNode& node,
+                                                const std::vector<TensorId>& inputs,
+                                                const std::string& output) {
+    const AddBody add = [&](const onnx::GraphProto& graph, const std::vector<TensorId>& in,
+                            const std::string& name) {
+      return AddBodyOf(node, inputs, graph, in, name);
+    };
+    FlatNode named = node;
+    named.name = body_->prefix + node.name;
+    ASSIGN_OR_RETURN(TensorId y, AddFlexAttention(named, inputs, add, output, builder_));
+    return std::vector<TensorId>{y};
+  }
+
+  absl::StatusOr<std::vector<Item>> ItemsOf(const FlatNode& node) {
+    std::vector<Item> items;
+    for (ValueRef ref : node.inputs) {
+      auto held = body_->collections.find(ref);
+      if (held != body_->collections.end()) {
+        items.push_back({.tensor = kNoTensor, .collection = held->second});
+        continue;
+      }
+      ASSIGN_OR_RETURN(TensorId id, TensorOf(ref));
+      items.push_back({.tensor = id, .collection = std::nullopt});
+    }
+    return items;
+  }
+
+  // Adds a node that reads or gives sequences or optionals.
+  absl::Status AddCollecting(const FlatNode& node) {
+    ASSIGN_OR_RETURN(std::vector<Item> items, ItemsOf(node));
+    const bool moves = node.domain.empty() && node.op == "Identity" && items.size() == 1;
+    if (!moves && !IsCollectionOp(node)) {
+      for (size_t i = 0; i < items.size(); ++i) {
+        if (!items[i].collection) continue;
+        return RefuseCollection(node, i, value(node.inputs[i]).name, *items[i].collection);
+      }
+    }
+    if (node.op == "SequenceMap") return AddSequenceMap(node, items);
+    const std::string name =
+        node.outputs[0] == kNoValueRef ? "" : body_->prefix + value(node.outputs[0]).name;
+    FlatNode named = node;
+    named.name = body_->prefix + node.name;
+    ASSIGN_OR_RETURN(Item made, AddCollectionOp(
+                                    named, items, name, [this] { return CountNode(); }, builder_));
+    return Give(node.outputs[0], std::move(made));
+  }
+
+  absl::Status Give(ValueRef ref, Item item) {
+    if (ref == kNoValueRef) return absl::OkStatus();
+    if (item.collection) {
+      body_->collections[ref] = *std::move(item.collection);
+      return absl::OkStatus();
+    }
+    body_->ids[static_cast<size_t>(ref)] = item.tensor;
+    return CheckType(ref, item.tensor);
+  }
+
+  // Its body once for each element of its first input, a sequence; of further inputs, sequences
+  // give an element each, tensors themselves.
+  absl::Status AddSequenceMap(const FlatNode& node, const std::vector<Item>& items) {
+    const std::string what = DescribeNode(node.name, node.op);
+    const onnx::AttributeProto* attribute = FindAttribute(node, "body");
+    if (attribute == nullptr || !attribute->has_g()) {
+      return InvalidArgument(what, ": attribute \"body\" is no graph");
+    }
+    const size_t own = items.size() - node.captured.size();
+    if (own == 0 || !items[0].collection || items[0].collection->is_none) {
+      return InvalidArgument(what, ": input 0 is no sequence");
+    }
+    std::vector<TensorId> captured(own, kNoTensor);
+    for (size_t i = own; i < items.size(); ++i) {
+      if (items[i].collection) {
+        return RefuseCollection(node, i, value(node.inputs[i]).name, *items[i].collection);
+      }
+      captured.push_back(items[i].tensor);
+    }
+    const size_t length = items[0].collection->elements.size();
+    std::vector<std::vector<TensorId>> made(node.outputs.size());
+    for (size_t k = 0; k < length; ++k) {
+      std::vector<TensorId> inputs;
+      for (size_t i = 0; i < own; ++i) {
+        const bool fits = !items[i].collection || items[i].collection->elements.size() == length;
+        if (!fits) {
+          return InvalidArgument(what, ": input ", i, " has ", items[i].collection->elements.size(),
+                                 " elements, input 0 has ", length);
+        }
+        inputs.push_back(items[i].collection ? items[i].collection->elements[k] : items[i].tensor);
+      }
+      ASSIGN_OR_RETURN(std::vector<TensorId> outputs,
+                       AddBodyOf(node, captured, attribute->g(), inputs, StrCat(k)));
+      for (size_t i = 0; i < std::min(outputs.size(), made.size()); ++i) {
+        made[i].push_back(outputs[i]);
+      }
+    }
+    for (size_t i = 0; i < made.size(); ++i) {
+      RETURN_IF_ERROR(
+          Give(node.outputs[i], {.tensor = kNoTensor, .collection = Collection{false, made[i]}}));
+    }
+    return absl::OkStatus();
+  }
+
   absl::Status AddNode(const FlatNode& node) {
     const AtNode at(node.name, node.op);
     Job::Step();
     if (node.outputs.empty()) {
       return InvalidArgument(DescribeNode(node.name, node.op), ": has no output");
     }
+    const bool collects = IsCollectionOp(node) ||
+                          (!body_->collections.empty() &&
+                           std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueRef ref) {
+                             return body_->collections.count(ref) != 0;
+                           }));
+    if (collects) return AddCollecting(node);
     const bool constant = node.domain.empty() && node.op == "Constant";
     if (constant && body_ != &main_ && node.outputs[0] != kNoValueRef &&
         body_->constants[static_cast<size_t>(node.outputs[0])] != kNoTensor) {
@@ -545,6 +676,8 @@ class OnnxImporter {
       outputs = AddDropout(node, inputs, mask, names, builder_);
     } else if (IsControlFlow(node)) {
       outputs = AddFlow(node, inputs, names);
+    } else if (IsFlexAttention(node)) {
+      outputs = AddFlex(node, inputs, names[0]);
     } else {
       outputs = AddOperator(node, inputs, std::move(names));
     }
@@ -581,6 +714,7 @@ class OnnxImporter {
   Body* body_ = &main_;
   std::map<std::pair<const FlatNode*, const onnx::GraphProto*>, std::unique_ptr<Body>> bodies_;
   int added_ = 0;
+  int64_t unseeded_ = 0;  // nodes that draw numbers without a seed, so far
   int body_depth_ = 0;
   int64_t name_bytes_ = 0;
   int64_t custom_bytes_ = 0;  // of the bodies of custom ops

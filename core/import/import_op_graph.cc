@@ -301,7 +301,15 @@ class OpGraphImporter {
     ASSIGN_OR_RETURN(out.output_names, OutputNames(node));
     ASSIGN_OR_RETURN(out.attrs, AttributesOf(node));
     out.def = FindModelOp(node.op());
-    if (out.def != nullptr) return out;
+    if (out.def != nullptr) {
+      NormalNode normal{.def = out.def, .inputs = out.inputs, .attrs = out.attrs};
+      RETURN_IF_ERROR(CheckNarrowTypes(normal, builder_));
+      CastByType(builder_, &normal);
+      out.def = normal.def;
+      out.inputs = std::move(normal.inputs);
+      out.attrs = std::move(normal.attrs);
+      return out;
+    }
     const CustomOpSyntax* custom =
         options_.custom_ops == nullptr ? nullptr : options_.custom_ops->Find(node.op());
     if (custom == nullptr) {

@@ -1,6 +1,8 @@
 #include "core/import/normalise.h"
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 
 #include "core/import/onnx_attributes.h"
 #include "core/op/loop_body_text.h"
@@ -161,6 +163,39 @@ absl::Status UnsupportedOp(const FlatNode& node) {
       "option custom_ops defines others");
 }
 
+void CastByType(const GraphBuilder& builder, NormalNode* node) {
+  const bool whole = node->def->name == "CastLike" && node->inputs.size() == 2 &&
+                     node->inputs[0] != kNoTensor && node->inputs[1] != kNoTensor;
+  if (!whole) return;
+  const DType type = builder.tensor(node->inputs[1]).type.dtype;
+  node->def = FindOp("Cast");
+  node->inputs.pop_back();
+  node->attrs.Set("to", std::string(DTypeName(type)));
+  if (IsNarrowFloat(type)) return;
+  node->attrs.Erase("saturate");
+  node->attrs.Erase("round_mode");
+}
+
+absl::Status CheckNarrowTypes(const NormalNode& node, const GraphBuilder& builder) {
+  static const auto* const kTaken = new std::set<std::string_view>{
+      "BitCast",         "Cast",         "CastLike",  "Compress",  "Concat",
+      "Custom",          "DepthToSpace", "Expand",    "Flatten",   "DequantizeLinear",
+      "Gather",          "GatherND",     "Identity",  "Pad",       "GatherElements",
+      "Repeat",          "Reshape",      "ScatterND", "Shape",     "QuantizeLinear",
+      "ScatterElements", "Size",         "Slice",     "Split",     "SpaceToDepth",
+      "Squeeze",         "Tile",         "Transpose", "Unsqueeze", "Where"};
+  if (kTaken->count(node.def->name) != 0) return absl::OkStatus();
+  for (size_t i = 0; i < node.inputs.size(); ++i) {
+    if (node.inputs[i] == kNoTensor) continue;
+    const Tensor& input = builder.tensor(node.inputs[i]);
+    if (!IsNarrowFloat(input.type.dtype) && !IsNarrowInteger(input.type.dtype)) continue;
+    return Unimplemented("input ", i, " ", QuoteShort(input.name), " is ",
+                         DTypeName(input.type.dtype),
+                         ", which this op does not compute on; cast it before");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<NormalNode> CustomNode(const CustomOpSyntax& op, const std::vector<TensorId>& inputs,
                                       const AttrMap& attrs, const GraphBuilder& builder) {
   std::vector<std::optional<TensorType>> types;
@@ -201,7 +236,10 @@ absl::StatusOr<NormalNode> NormaliseNode(const FlatNode& node, std::vector<Tenso
     ASSIGN_OR_RETURN(out.attrs, ReadAttributes(node));
     if (node.opset < out.def->lenient_below) DropUnknown(*out.def, &out.attrs);
     RETURN_IF_ERROR(TakeParams(*out.def, builder, &out));
-    return Rewrite(node, builder, &out);
+    RETURN_IF_ERROR(CheckNarrowTypes(out, builder));
+    RETURN_IF_ERROR(Rewrite(node, builder, &out));
+    CastByType(builder, &out);
+    return absl::OkStatus();
   };
   absl::Status status = convert();
   if (!status.ok()) return Annotate(status, DescribeNode(node.name, node.op));

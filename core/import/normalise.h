@@ -39,6 +39,14 @@ inline constexpr int64_t kMaxCustomBytes = int64_t{1} << 23;
 absl::StatusOr<NormalNode> CustomNode(const CustomOpSyntax& op, const std::vector<TensorId>& inputs,
                                       const AttrMap& attrs, const GraphBuilder& builder);
 
+/// A CastLike as the Cast to the type of its second input, of which nothing else counts: it may be
+/// known to no one but a run. Other nodes stay as they are.
+void CastByType(const GraphBuilder& builder, NormalNode* node);
+
+/// Unimplemented for a node that computes on integers or floats of less than 8 bits, or on floats
+/// of 8: ops that move elements, cast and (de)quantise take them.
+absl::Status CheckNarrowTypes(const NormalNode& node, const GraphBuilder& builder);
+
 /// Unimplemented for a node whose op we do not have.
 absl::Status UnsupportedOp(const FlatNode& node);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/import/control_flow.h"
+#include "core/import/sequences.h"
 #include "core/op/op_def.h"
 
 namespace fusion {
@@ -18,6 +19,12 @@ std::vector<SupportedOp> SupportedOps() {
   // control flow its bodies are left.
   for (const char* name : {"Constant", "Dropout", "If", "Loop"}) ops.push_back({name, 1, newest});
   ops.push_back({"Scan", kFirstOpsetOfScan, newest});
+  // Its bodies become nodes.
+  ops.push_back({"ai.onnx.preview.FlexAttention", 1, newest});
+  // Sequences and optionals whose elements are known when a model is imported.
+  for (const CollectionOp& op : CollectionOps()) {
+    ops.push_back({std::string(op.name), op.first_opset, newest});
+  }
   std::sort(ops.begin(), ops.end(),
             [](const SupportedOp& a, const SupportedOp& b) { return a.name < b.name; });
   return ops;

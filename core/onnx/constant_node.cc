@@ -73,6 +73,7 @@ absl::StatusOr<TensorHeader> ConstantNodeHeader(const onnx::NodeProto& node,
   if (attribute->name() == "value_ints") header.dims = {attribute->ints_size()};
   if (attribute->name() == "value_floats") header.dims = {attribute->floats_size()};
   header.bytes = NumElements(header.dims) * DTypeBytes(header.dtype);
+  header.stored_bytes = header.bytes;
   return header;
 }
 

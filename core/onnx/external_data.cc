@@ -82,10 +82,8 @@ absl::StatusOr<std::string> Resolve(const std::string& file, const std::string& 
   return *path;
 }
 
-// Fills `out` from `offset` on.
-absl::Status ReadFully(int fd, int64_t offset, HostTensor* out, std::string_view where) {
-  auto* to = reinterpret_cast<char*>(out->bytes());
-  int64_t left = out->byte_size();
+// Reads `left` bytes from `offset` on to `to`.
+absl::Status ReadFully(int fd, int64_t offset, int64_t left, char* to, std::string_view where) {
   while (left > 0) {
     ssize_t n = ::pread(fd, to, static_cast<size_t>(left), offset);
     if (n < 0 && errno == EINTR) continue;
@@ -102,18 +100,24 @@ absl::Status ReadFully(int fd, int64_t offset, HostTensor* out, std::string_view
 
 absl::StatusOr<HostTensor> ReadAt(const RegularFile& file, const Location& location,
                                   const TensorHeader& header, std::string_view where) {
-  if (location.length && *location.length != header.bytes) {
+  const int64_t stored = header.stored_bytes;
+  if (location.length && *location.length != stored) {
     return InvalidArgument(where, ": length is ", *location.length, " bytes, ",
-                           DTypeName(header.dtype), DimsToString(header.dims), " needs ",
-                           header.bytes);
+                           DTypeName(header.dtype), DimsToString(header.dims), " needs ", stored);
   }
-  if (location.offset > file.bytes || header.bytes > file.bytes - location.offset) {
-    return InvalidArgument(where, ": has ", file.bytes, " bytes, expected at least ", header.bytes,
+  if (location.offset > file.bytes || stored > file.bytes - location.offset) {
+    return InvalidArgument(where, ": has ", file.bytes, " bytes, expected at least ", stored,
                            " from byte ", location.offset);
   }
+  if (stored != header.bytes) {
+    std::string packed(static_cast<size_t>(stored), '\0');
+    RETURN_IF_ERROR(ReadFully(file.fd.get(), location.offset, stored, packed.data(), where));
+    return HostTensor::FromPacked(header.dtype, header.dims, packed);
+  }
   ASSIGN_OR_RETURN(HostTensor out, HostTensor::Create(header.dtype, header.dims));
-  RETURN_IF_ERROR(ReadFully(file.fd.get(), location.offset, &out, where));
-  out.NormaliseBools();
+  RETURN_IF_ERROR(ReadFully(file.fd.get(), location.offset, stored,
+                            reinterpret_cast<char*>(out.bytes()), where));
+  out.NormaliseBytes();
   return out;
 }
 

@@ -24,19 +24,31 @@ absl::StatusOr<HostTensor> CopyField(const TensorHeader& header, const Field& fi
   return out;
 }
 
-// int32_data also carries every type of up to 16 bits, half floats as their bits.
+// int32_data also carries every type of up to 16 bits, floats as their bits: one element in an
+// entry, of types of 2 and 4 bits one packed byte.
 absl::StatusOr<HostTensor> CopyInt32Data(const TensorHeader& header,
                                          const onnx::TensorProto& tensor, std::string_view what) {
   int64_t elements = header.bytes / DTypeBytes(header.dtype);
+  if (DTypeBits(header.dtype) == 2 || DTypeBits(header.dtype) == 4) {
+    RETURN_IF_ERROR(CheckCount(tensor.int32_data_size(),
+                               HostTensor::PackedBytes(header.dtype, elements), "int32_data",
+                               what));
+    std::string bytes;
+    for (int32_t entry : tensor.int32_data()) bytes.push_back(static_cast<char>(entry));
+    return HostTensor::FromPacked(header.dtype, header.dims, bytes);
+  }
   RETURN_IF_ERROR(CheckCount(tensor.int32_data_size(), elements, "int32_data", what));
   ASSIGN_OR_RETURN(HostTensor out, HostTensor::Create(header.dtype, header.dims));
   for (int i = 0; i < tensor.int32_data_size(); ++i) {
-    if (IsFloat(header.dtype)) {
+    if (IsNarrowFloat(header.dtype)) {
+      out.data<uint8_t>()[static_cast<size_t>(i)] = static_cast<uint8_t>(tensor.int32_data(i));
+    } else if (IsFloat(header.dtype)) {
       out.data<uint16_t>()[static_cast<size_t>(i)] = static_cast<uint16_t>(tensor.int32_data(i));
     } else {
       out.SetInt(i, tensor.int32_data(i));
     }
   }
+  out.NormaliseBytes();
   return out;
 }
 
@@ -79,6 +91,7 @@ absl::StatusOr<TensorHeader> ReadTensorHeader(const onnx::TensorProto& tensor,
   auto elements = CheckedNumElements(header.dims, DTypeBytes(*dtype));
   if (!elements.ok()) return Annotate(elements.status(), what);
   header.bytes = *elements * DTypeBytes(*dtype);
+  header.stored_bytes = HostTensor::PackedBytes(*dtype, *elements);
   return header;
 }
 
@@ -93,12 +106,12 @@ absl::StatusOr<HostTensor> ReadInlineTensor(const onnx::TensorProto& tensor,
     return InvalidArgument(what, ": its bytes are stored outside of the model");
   }
   if (tensor.has_raw_data()) {
-    if (static_cast<int64_t>(tensor.raw_data().size()) != header.bytes) {
+    if (static_cast<int64_t>(tensor.raw_data().size()) != header.stored_bytes) {
       return InvalidArgument(what, ": ", DTypeName(header.dtype), DimsToString(header.dims),
                              " has ", tensor.raw_data().size(), " bytes of raw_data, expected ",
-                             header.bytes);
+                             header.stored_bytes);
     }
-    return HostTensor::FromBytes(header.dtype, header.dims, tensor.raw_data());
+    return HostTensor::FromPacked(header.dtype, header.dims, tensor.raw_data());
   }
   if (header.dtype == DType::kF32) {
     return CopyField<float>(header, tensor.float_data(), "float_data", what);
@@ -121,6 +134,10 @@ onnx::TensorProto MakeTensorProto(const HostTensor& tensor, const std::string& n
   out.set_name(name);
   out.set_data_type(DTypeToOnnx(tensor.dtype()));
   for (int64_t d : tensor.dims()) out.add_dims(d);
+  if (DTypeBits(tensor.dtype()) < 8) {
+    out.set_raw_data(tensor.Packed());
+    return out;
+  }
   std::string_view bytes = tensor.byte_view();
   out.set_raw_data(bytes.data(), bytes.size());
   return out;

@@ -12,7 +12,8 @@ namespace fusion {
 struct TensorHeader {
   DType dtype = DType::kF32;
   Dims dims;
-  int64_t bytes = 0;
+  int64_t bytes = 0;         // in memory
+  int64_t stored_bytes = 0;  // in a file, where elements may be packed
 };
 
 /// TensorProto <-> HostTensor. `what` names the tensor in messages: 'initializer "w"'. Pure, any

@@ -57,6 +57,24 @@ void CastToInts(DType type, int64_t n, const CompiledExpr::Operand& a, int64_t* 
   }
 }
 
+void BitCastRun(const Expr& e, int64_t n, const CompiledExpr::Operand& a, double* reals,
+                int64_t* integers) {
+  for (int64_t i = 0; i < n; ++i) {
+    ScalarValue in;
+    if (a.reals != nullptr) {
+      in.real = a.reals[i];
+    } else {
+      in.integer = a.integers[i];
+    }
+    const ScalarValue out = EvaluateBitCast(e.arg(0).type(), e.type(), in);
+    if (IsFloat(e.type())) {
+      reals[i] = out.real;
+    } else {
+      integers[i] = out.integer;
+    }
+  }
+}
+
 void CallOnReals(ScalarOp op, int64_t n, const double* a, const double* b, double* out) {
   switch (op) {  // the frequent ones as loops the compiler can vectorise
     case ScalarOp::kAdd:
@@ -175,9 +193,17 @@ Expr Expr::Cast(const Expr& a, DType type) {
   return Expr(Node{.op = ScalarOp::kCast, .type = type, .args = {a}});
 }
 
+Expr Expr::BitCast(const Expr& a, DType type) {
+  FUSION_CHECK(CanBitCast(a.type(), type), "types of as many bits");
+  if (!IsFloat(a.type()) && !IsFloat(type)) return Cast(a, type);
+  if (a.type() == type) return a;
+  return Expr(Node{.op = ScalarOp::kBitCast, .type = type, .args = {a}});
+}
+
 Expr Expr::WithArgs(std::vector<Expr> args) const {
   if (args.empty()) return *this;
   if (op() == ScalarOp::kCast) return Cast(args[0], type());
+  if (op() == ScalarOp::kBitCast) return BitCast(args[0], type());
   auto made = Make(op(), std::move(args));
   FUSION_CHECK(made.ok(), StrCat("a well-typed expression: ", Message(made.status())));
   return *std::move(made);
@@ -242,7 +268,8 @@ std::string Expr::ToString() const {
       return StrCat(DTypeName(type()), "(",
                     IsFloat(type()) ? HexDouble(value()) : StrCat(integer()), ")");
     case ScalarOp::kCast:
-      return StrCat("cast.", DTypeName(type()), "(", arg(0).ToString(), ")");
+    case ScalarOp::kBitCast:
+      return StrCat(GetScalarInfo(op()).name, ".", DTypeName(type()), "(", arg(0).ToString(), ")");
     default:
       return StrCat(GetScalarInfo(op()).name, "(",
                     StrJoin(args(), ", ", [](const Expr& a) { return a.ToString(); }), ")");
@@ -300,6 +327,14 @@ absl::StatusOr<Expr> Expr::Parse(Lexer& in, const std::vector<DType>& input_type
       ASSIGN_OR_RETURN(Expr a, parse(depth + 1));
       // Not Cast(): printing and parsing must keep a cast to the same type.
       result = Expr(Node{.op = ScalarOp::kCast, .type = *to, .args = {a}});
+    } else if (word.compare(0, 8, "bitcast.") == 0) {
+      auto to = ParseDType(std::string_view(word).substr(8));
+      if (!to) return unknown();
+      ASSIGN_OR_RETURN(Expr a, parse(depth + 1));
+      if (!CanBitCast(a.type(), *to)) {
+        return in.Error(StrCat("a bitcast of ", DTypeName(a.type()), " to a type of as many bits"));
+      }
+      result = BitCast(a, *to);
     } else {
       auto op = FindScalarOp(word);
       if (!op || GetScalarInfo(*op).typing == ScalarTyping::kLeaf) return unknown();
@@ -365,6 +400,9 @@ void CompiledExpr::Run(Step& step, int64_t n, const std::vector<Operand>& inputs
       if (log_ != nullptr) LogDecisions(e, n, arg(0), arg(0));
       return real ? CastToReals(e.arg(0).type(), e.type(), n, arg(0), reals)
                   : CastToInts(e.type(), n, arg(0), ints);
+    case ScalarOp::kBitCast:
+      if (log_ != nullptr) LogDecisions(e, n, arg(0), arg(0));
+      return BitCastRun(e, n, arg(0), reals, ints);
     default:
       break;
   }

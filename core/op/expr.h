@@ -39,6 +39,8 @@ class Expr {
   static Expr Binary(ScalarOp op, const Expr& a, const Expr& b);
   static Expr Select(const Expr& condition, const Expr& a, const Expr& b);
   static Expr Cast(const Expr& a, DType type);  // `a` itself if it has the type already
+  /// The bits of `a` as another type, see CanBitCast; a cast between integers.
+  static Expr BitCast(const Expr& a, DType type);
 
   /// The same op on other arguments, of types that it takes; e.args() gives an equal expression.
   Expr WithArgs(std::vector<Expr> args) const;

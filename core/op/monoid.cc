@@ -5,7 +5,16 @@
 namespace fusion {
 namespace {
 
+// Without infinities the largest value stands for one.
+Expr Extreme(DType type, double sign) {
+  const double infinite = RoundTo(type, sign * std::numeric_limits<double>::infinity());
+  if (std::isinf(infinite)) return Expr::Const(type, infinite);
+  if (type == DType::kF8E8M0 && sign < 0) return Expr::Const(type, 0);  // the smallest value
+  return Expr::Const(type, sign * LargestFinite(type));
+}
+
 Expr Lowest(DType type) {
+  if (IsNarrowFloat(type)) return Extreme(type, -1);
   if (IsFloat(type)) return Expr::Const(type, -std::numeric_limits<double>::infinity());
   // Wrapped to the type's minimum for narrow types.
   switch (type) {
@@ -17,12 +26,17 @@ Expr Lowest(DType type) {
       return Expr::ConstInt(type, std::numeric_limits<int32_t>::min());
     case DType::kI64:
       return Expr::ConstInt(type, std::numeric_limits<int64_t>::min());
+    case DType::kI4:
+      return Expr::ConstInt(type, -8);
+    case DType::kI2:
+      return Expr::ConstInt(type, -2);
     default:
       return Expr::ConstInt(type, 0);
   }
 }
 
 Expr Highest(DType type) {
+  if (IsNarrowFloat(type)) return Extreme(type, 1);
   if (IsFloat(type)) return Expr::Const(type, std::numeric_limits<double>::infinity());
   switch (type) {
     case DType::kBool:
@@ -41,6 +55,14 @@ Expr Highest(DType type) {
       return Expr::ConstInt(type, std::numeric_limits<uint32_t>::max());
     case DType::kU64:
       return Expr::ConstInt(type, -1);  // all bits
+    case DType::kI4:
+      return Expr::ConstInt(type, 7);
+    case DType::kU4:
+      return Expr::ConstInt(type, 15);
+    case DType::kI2:
+      return Expr::ConstInt(type, 1);
+    case DType::kU2:
+      return Expr::ConstInt(type, 3);
     default:
       return Expr::ConstInt(type, std::numeric_limits<int64_t>::max());
   }

@@ -10,7 +10,19 @@ absl::StatusOr<DType> WideType(const OpCall& call, int input) {
       return InvalidArgument("input ", call.NumberOf(input), " is bool, expected a numeric type");
     case DType::kF16:
     case DType::kBF16:
+    case DType::kF8E4M3FN:
+    case DType::kF8E4M3FNUZ:
+    case DType::kF8E5M2:
+    case DType::kF8E5M2FNUZ:
+    case DType::kF8E8M0:
+    case DType::kF6E2M3:
+    case DType::kF6E3M2:
+    case DType::kF4E2M1:
       return DType::kF32;
+    case DType::kI4:
+    case DType::kU4:
+    case DType::kI2:
+    case DType::kU2:
     case DType::kU8:
     case DType::kI8:
     case DType::kI16:

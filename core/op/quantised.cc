@@ -1,5 +1,7 @@
 #include "core/op/quantised.h"
 
+#include <limits>
+
 #include "core/op/convolution.h"
 #include "core/op/forms.h"
 #include "core/tensor/onnx_dtype.h"
@@ -97,6 +99,12 @@ absl::StatusOr<Decomposition::Value> Quantised(Decomposition& d, Decomposition::
     ASSIGN_OR_RETURN(y, CastTo(d, y, StatisticsType(d.type(y).dtype)));
     ASSIGN_OR_RETURN(auto zero, CastTo(d, zero_point, d.type(y).dtype));
     ASSIGN_OR_RETURN(y, d.Apply("Add", {y, zero}));
+  }
+  if (IsNarrowInteger(type)) {  // to which a cast does not saturate
+    const DType real = d.type(y).dtype;
+    const double infinite = std::numeric_limits<double>::infinity();
+    ASSIGN_OR_RETURN(y, d.Apply("Max", {y, d.Scalar(real, RoundTo(type, -infinite))}));
+    ASSIGN_OR_RETURN(y, d.Apply("Min", {y, d.Scalar(real, RoundTo(type, infinite))}));
   }
   return CastTo(d, y, type);
 }

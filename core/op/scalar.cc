@@ -56,6 +56,7 @@ constexpr std::array<ScalarInfo, kScalarOpCount> kTable = {{
     {"isinf", 1, kClassify, 1},
     {"select", 3, ScalarTyping::kSelect, 1},
     {"cast", 1, ScalarTyping::kCast, 1},
+    {"bitcast", 1, ScalarTyping::kBitCast, 1},
 }};
 
 template <typename T>
@@ -266,6 +267,17 @@ bool EvaluatePredicate(ScalarOp op, double a, double b) {
   FUSION_CHECK(false, "a predicate");
 }
 
+bool CanBitCast(DType from, DType to) {
+  return from != DType::kBool && to != DType::kBool && DTypeBits(from) == DTypeBits(to);
+}
+
+ScalarValue EvaluateBitCast(DType from, DType to, const ScalarValue& value) {
+  const uint64_t bits =
+      IsFloat(from) ? BitsFromDouble(from, value.real) : static_cast<uint64_t>(value.integer);
+  if (IsFloat(to)) return {.real = DoubleFromBits(to, bits)};
+  return {.integer = WrapInteger(to, static_cast<int64_t>(bits))};
+}
+
 int64_t WrapInteger(DType type, int64_t value) {
   switch (type) {
     case DType::kBool:
@@ -283,7 +295,7 @@ int64_t WrapInteger(DType type, int64_t value) {
     case DType::kU32:
       return Wrap<uint32_t>(value);
     default:
-      return value;
+      return IsNarrowInteger(type) ? SignExtended(type, value) : value;
   }
 }
 

@@ -60,8 +60,12 @@ enum class ScalarOp : uint8_t {
   kIsInf,
   kSelect,  // condition ? a : b
   kCast,
+  kBitCast,  // the bits of a value, rounded to its type, as those of another type of as many bits
 };
-inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::kCast) + 1;
+inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::kBitCast) + 1;
+
+/// kCast and kBitCast: the type of the result is part of the expression.
+inline bool NamesItsType(ScalarOp op) { return op == ScalarOp::kCast || op == ScalarOp::kBitCast; }
 
 /// How argument types determine the result type.
 enum class ScalarTyping : uint8_t {
@@ -74,6 +78,7 @@ enum class ScalarTyping : uint8_t {
   kClassify,  // float -> bool
   kSelect,    // bool, T, T -> T
   kCast,      // any -> any
+  kBitCast,   // float or integer -> float or integer of as many bits
 };
 
 struct ScalarInfo {
@@ -96,6 +101,16 @@ double EvaluateReal(ScalarOp op, double a, double b);
 int64_t EvaluateInteger(ScalarOp op, DType type, int64_t a, int64_t b);
 /// Comparison and classification of floats: 0 or 1.
 bool EvaluatePredicate(ScalarOp op, double a, double b);
+/// The bits of a value of type `from`, a real or an integer, as one of type `to`. Floats have at
+/// most 64 bits of meaning here, so that signalling NaNs become quiet ones.
+struct ScalarValue {
+  double real = 0;
+  int64_t integer = 0;
+};
+ScalarValue EvaluateBitCast(DType from, DType to, const ScalarValue& value);
+/// Whether the bits of one type can be those of the other: both float or integer, of as many bits.
+bool CanBitCast(DType from, DType to);
+
 /// `value` wrapped to the range of the integer type (identity for i64), or != 0 for bool.
 int64_t WrapInteger(DType type, int64_t value);
 

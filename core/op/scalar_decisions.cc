@@ -61,6 +61,7 @@ bool Decides(const Expr& e) {
     case ScalarOp::kBitAnd:
     case ScalarOp::kBitOr:
     case ScalarOp::kBitXor:
+    case ScalarOp::kBitCast:
       return true;
     case ScalarOp::kDiv:
     case ScalarOp::kPow:
@@ -87,6 +88,8 @@ void AddRealDecision(ScalarOp op, DType to, double a, double b, DecisionLog* log
       if (to == DType::kBool) return log->Add(Keeps::kZero, a);
       log->Add(Keeps::kNegative, a);
       return log->Add(Keeps::kForm, a - std::trunc(a));
+    case ScalarOp::kBitCast:
+      return log->Add(Keeps::kNumber, a);
     default:  // kIsNan, kIsInf
       return log->Add(Keeps::kNumber, EvaluatePredicate(op, a, 0) ? 1 : 0);
   }

@@ -81,8 +81,8 @@ Expr Simplify(const Expr& expr) {
                                [&](const Expr& a) { return done.at(a.id()).id() != a.id(); });
     if (changed) {
       auto arg = [&](int i) { return done.at(e.arg(i).id()); };
-      if (e.op() == ScalarOp::kCast) {
-        rebuilt = Expr::Cast(arg(0), e.type());
+      if (NamesItsType(e.op())) {
+        rebuilt = e.WithArgs({arg(0)});
       } else if (e.op() == ScalarOp::kSelect) {
         rebuilt = Expr::Select(arg(0), arg(1), arg(2));
       } else if (e.args().size() == 1) {

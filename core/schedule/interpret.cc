@@ -276,10 +276,11 @@ class Interpreter {
     for (size_t i = 0; i < args.size(); ++i) {
       leaves.push_back(Expr::Input(static_cast<int>(i), types[i]));
     }
-    Expr e = op.op == ScalarOp::kCast     ? Expr::Cast(leaves[0], op.type)
-             : op.op == ScalarOp::kSelect ? Expr::Select(leaves[0], leaves[1], leaves[2])
-             : leaves.size() == 1         ? Expr::Unary(op.op, leaves[0])
-                                          : Expr::Binary(op.op, leaves[0], leaves[1]);
+    Expr e = op.op == ScalarOp::kCast      ? Expr::Cast(leaves[0], op.type)
+             : op.op == ScalarOp::kBitCast ? Expr::BitCast(leaves[0], op.type)
+             : op.op == ScalarOp::kSelect  ? Expr::Select(leaves[0], leaves[1], leaves[2])
+             : leaves.size() == 1          ? Expr::Unary(op.op, leaves[0])
+                                           : Expr::Binary(op.op, leaves[0], leaves[1]);
     return EvaluateExpr(e, args, 0);
   }
 

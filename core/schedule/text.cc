@@ -91,7 +91,7 @@ class Printer {
         break;
     }
     std::string name(GetScalarInfo(op.op).name);
-    if (op.op == ScalarOp::kCast) name += StrCat(".", DTypeName(op.type));
+    if (NamesItsType(op.op)) name += StrCat(".", DTypeName(op.type));
     return StrCat(name, "(", StrJoin(op.args, ", ", [](int v) { return StrCat("v", v); }), ")");
   }
 
@@ -585,11 +585,16 @@ class Parser {
         ASSIGN_OR_RETURN(op->integer, in_.Integer());
       }
     } else {
-      bool cast = word.compare(0, 5, "cast.") == 0;
-      auto to = cast ? ParseDType(std::string_view(word).substr(5)) : std::nullopt;
-      auto found = cast ? std::optional(ScalarOp::kCast) : FindScalarOp(word);
-      if (!found || (cast && !to) || GetScalarInfo(*found).typing == ScalarTyping::kLeaf)
+      const size_t dot = word.find('.');
+      auto found = FindScalarOp(std::string_view(word).substr(0, dot));
+      const bool cast = found && NamesItsType(*found);
+      auto to = cast && dot != std::string::npos
+                    ? ParseDType(std::string_view(word).substr(dot + 1))
+                    : std::nullopt;
+      if (!found || cast != (dot != std::string::npos) || (cast && !to) ||
+          GetScalarInfo(*found).typing == ScalarTyping::kLeaf) {
         return at.Error("a scalar function");
+      }
       op->op = *found;
       do {
         ASSIGN_OR_RETURN(int value, VectorName());

@@ -328,6 +328,10 @@ class Verifier {
     bool leaf = GetScalarInfo(op.op).typing == ScalarTyping::kLeaf;
     if (leaf) return op.axis >= 0 ? CheckDim(op.axis) : absl::OkStatus();
     if (op.op == ScalarOp::kCast) return absl::OkStatus();
+    if (op.op == ScalarOp::kBitCast) {
+      return CanBitCast(types[0], op.type) ? absl::OkStatus()
+                                           : Fail(StrCat("v", op.result, " has another width"));
+    }
     auto type = ScalarResultType(op.op, types);
     if (!type.ok()) return Fail(Message(type.status()));
     return *type == op.type ? absl::OkStatus() : Fail(StrCat("v", op.result, " has another type"));

@@ -298,7 +298,7 @@ class Streamer {
     }
     if (e.op() == ScalarOp::kCast) {
       bool narrower = IsFloat(e.type()) && IsFloat(args[0].type()) &&
-                      DTypeBytes(e.type()) < DTypeBytes(args[0].type());
+                      DTypeBytes(e.type()) < DTypeBytes(args[0].type()) && !IsNarrowFloat(e.type());
       bool kept = narrower && leaves_.HasState(args[0]) && leaves_.HasSlice(args[0]) &&
                   leaves_.rules().Has(AlgebraRule::kUnrounded);
       return kept ? args[0] : changed ? Expr::Cast(args[0], e.type()) : e;

@@ -477,8 +477,8 @@ void StreamBuilder::AppendText(const Expr& e, std::string* out) const {
     *out += e.ToString();
     return;
   }
-  *out += e.op() == ScalarOp::kCast ? StrCat("cast.", DTypeName(e.type()), "(")
-                                    : StrCat(GetScalarInfo(e.op()).name, "(");
+  *out += NamesItsType(e.op()) ? StrCat(GetScalarInfo(e.op()).name, ".", DTypeName(e.type()), "(")
+                               : StrCat(GetScalarInfo(e.op()).name, "(");
   for (size_t i = 0; i < e.args().size(); ++i) {
     if (i > 0) *out += ", ";
     AppendText(e.args()[i], out);

@@ -16,7 +16,23 @@ Tolerance DefaultTolerance(DType dtype) {
   if (!IsFloat(dtype)) return {.atol = 0, .rtol = 0};
   if (dtype == DType::kF16) return {.atol = 1e-5, .rtol = 0x1p-9};
   if (dtype == DType::kBF16) return {.atol = 1e-5, .rtol = 0x1p-6};
-  return {};
+  // Narrow floats: the last place of the largest value, where one rounds the other way.
+  switch (dtype) {
+    case DType::kF8E4M3FN:
+    case DType::kF8E4M3FNUZ:
+    case DType::kF6E2M3:
+      return {.atol = 1e-5, .rtol = 0x1.4p-4};
+    case DType::kF8E5M2:
+    case DType::kF8E5M2FNUZ:
+    case DType::kF6E3M2:
+      return {.atol = 1e-5, .rtol = 0x1.4p-3};
+    case DType::kF4E2M1:
+      return {.atol = 1e-5, .rtol = 0x1.6p-2};
+    case DType::kF8E8M0:
+      return {.atol = 0, .rtol = 0};
+    default:
+      return {};
+  }
 }
 
 Tolerance RoundedTolerance(DType dtype) {

@@ -1,5 +1,6 @@
 #include "core/tensor/dtype.h"
 
+#include <algorithm>
 #include <array>
 #include <bit>
 #include <cmath>
@@ -11,30 +12,28 @@ namespace {
 struct DTypeRow {
   std::string_view name;
   int64_t bytes;
+  int bits;
 };
 constexpr std::array<DTypeRow, kDTypeCount> kRows = {{
-    {"bool", 1},
-    {"u8", 1},
-    {"i8", 1},
-    {"i16", 2},
-    {"i32", 4},
-    {"i64", 8},
-    {"f16", 2},
-    {"bf16", 2},
-    {"f32", 4},
-    {"f64", 8},
-    {"u16", 2},
-    {"u32", 4},
-    {"u64", 8},
+    {"bool", 1, 8},       {"u8", 1, 8},       {"i8", 1, 8},         {"i16", 2, 16},
+    {"i32", 4, 32},       {"i64", 8, 64},     {"f16", 2, 16},       {"bf16", 2, 16},
+    {"f32", 4, 32},       {"f64", 8, 64},     {"u16", 2, 16},       {"u32", 4, 32},
+    {"u64", 8, 64},       {"i4", 1, 4},       {"u4", 1, 4},         {"i2", 1, 2},
+    {"u2", 1, 2},         {"f8e4m3fn", 1, 8}, {"f8e4m3fnuz", 1, 8}, {"f8e5m2", 1, 8},
+    {"f8e5m2fnuz", 1, 8}, {"f8e8m0", 1, 8},   {"f6e2m3", 1, 6},     {"f6e3m2", 1, 6},
+    {"f4e2m1", 1, 4},
 }};
+
+double SaturateWithin(double value, double low, double high) {
+  if (std::isnan(value)) return 0;
+  value = std::trunc(value);
+  return value < low ? low : value > high ? high : value;
+}
 
 template <typename T>
 double Saturate(double value) {
-  if (std::isnan(value)) return 0;
-  constexpr auto kLow = static_cast<double>(std::numeric_limits<T>::min());
-  constexpr auto kHigh = static_cast<double>(std::numeric_limits<T>::max());
-  value = std::trunc(value);
-  return value < kLow ? kLow : value > kHigh ? kHigh : value;
+  return SaturateWithin(value, static_cast<double>(std::numeric_limits<T>::min()),
+                        static_cast<double>(std::numeric_limits<T>::max()));
 }
 
 // Rounds `value` to a binary float with `mantissa` stored bits, smallest normal exponent
@@ -52,6 +51,125 @@ double RoundBinary(double value, int mantissa, int min_exponent, double max_fini
   return rounded == 0 ? std::copysign(0.0, value) : rounded;
 }
 
+// What the codes of a narrow float mean: a sign, then exponent and mantissa, of which exponent 0 is
+// that of subnormal numbers.
+struct NarrowForm {
+  int exponent_bits;
+  int mantissa_bits;
+  int bias;
+  int largest;  // code of the largest finite value
+  enum Special : uint8_t {
+    kNone,      // every code is a number
+    kTop,       // NaN is the code above the largest
+    kIeee,      // infinity is, and NaN those above it
+    kUnsigned,  // NaN is the code of -0
+  } special;
+};
+
+const NarrowForm& FormOf(DType type) {
+  static constexpr NarrowForm kE4M3FN = {4, 3, 7, 0x7e, NarrowForm::kTop};
+  static constexpr NarrowForm kE4M3FNUZ = {4, 3, 8, 0x7f, NarrowForm::kUnsigned};
+  static constexpr NarrowForm kE5M2 = {5, 2, 15, 0x7b, NarrowForm::kIeee};
+  static constexpr NarrowForm kE5M2FNUZ = {5, 2, 16, 0x7f, NarrowForm::kUnsigned};
+  static constexpr NarrowForm kE2M3 = {2, 3, 1, 0x1f, NarrowForm::kNone};
+  static constexpr NarrowForm kE3M2 = {3, 2, 3, 0x1f, NarrowForm::kNone};
+  static constexpr NarrowForm kE2M1 = {2, 1, 1, 0x7, NarrowForm::kNone};
+  switch (type) {
+    case DType::kF8E4M3FN:
+      return kE4M3FN;
+    case DType::kF8E4M3FNUZ:
+      return kE4M3FNUZ;
+    case DType::kF8E5M2:
+      return kE5M2;
+    case DType::kF8E5M2FNUZ:
+      return kE5M2FNUZ;
+    case DType::kF6E2M3:
+      return kE2M3;
+    case DType::kF6E3M2:
+      return kE3M2;
+    default:
+      return kE2M1;
+  }
+}
+
+// A code without its sign.
+double Magnitude(const NarrowForm& form, int code) {
+  const int exponent = code >> form.mantissa_bits;
+  const int mantissa = code & ((1 << form.mantissa_bits) - 1);
+  const int whole = exponent == 0 ? mantissa : mantissa + (1 << form.mantissa_bits);
+  return std::ldexp(whole, std::max(exponent, 1) - form.bias - form.mantissa_bits);
+}
+
+double RoundToNarrow(DType type, double value) {
+  const NarrowForm& form = FormOf(type);
+  if (std::isnan(value)) return form.special == NarrowForm::kNone ? -0.0 : value;
+  const double largest = Magnitude(form, form.largest);
+  double rounded = RoundBinary(value, form.mantissa_bits, 1 - form.bias, largest);
+  if (std::isinf(rounded)) {
+    if (form.special == NarrowForm::kNone) return std::copysign(largest, rounded);
+    if (form.special != NarrowForm::kIeee) return std::numeric_limits<double>::quiet_NaN();
+  }
+  return rounded == 0 && form.special == NarrowForm::kUnsigned ? 0.0 : rounded;
+}
+
+constexpr int kScaleBias = 127;
+constexpr int kScaleNan = 255;
+
+// Up to the next power of two.
+double RoundToScale(double value) {
+  if (!std::isfinite(value)) return std::numeric_limits<double>::quiet_NaN();
+  const double magnitude = std::fabs(value);
+  if (magnitude <= 0x1p-127) return 0x1p-127;
+  const int exponent = std::ilogb(magnitude);
+  const double below = std::ldexp(1.0, exponent);
+  return std::min(below < magnitude ? 2 * below : below, 0x1p127);
+}
+
+uint64_t NarrowBits(DType type, double value) {
+  const double rounded = RoundTo(type, value);
+  if (type == DType::kF8E8M0) {
+    return static_cast<uint64_t>(std::isnan(rounded) ? kScaleNan
+                                                     : std::ilogb(rounded) + kScaleBias);
+  }
+  const NarrowForm& form = FormOf(type);
+  const int sign = 1 << (form.exponent_bits + form.mantissa_bits);
+  if (std::isnan(rounded) && form.special == NarrowForm::kUnsigned) {
+    return static_cast<uint64_t>(sign);
+  }
+  int code = form.largest + 1;
+  if (std::isnan(rounded)) {
+    code += form.special == NarrowForm::kIeee ? 2 : 0;
+  } else if (!std::isinf(rounded)) {
+    // Codes are in the order of the numbers.
+    const double magnitude = std::fabs(rounded);
+    const int exponent =
+        magnitude == 0 ? 1 - form.bias : std::max(std::ilogb(magnitude), 1 - form.bias);
+    const auto units = static_cast<int>(std::ldexp(magnitude, form.mantissa_bits - exponent));
+    code = units + ((exponent + form.bias - 1) << form.mantissa_bits);
+  }
+  return static_cast<uint64_t>(code | (std::signbit(rounded) ? sign : 0));
+}
+
+double NarrowFromBits(DType type, uint64_t bits) {
+  if (type == DType::kF8E8M0) {
+    const int code = static_cast<int>(bits & kScaleNan);
+    return code == kScaleNan ? std::numeric_limits<double>::quiet_NaN()
+                             : std::ldexp(1.0, code - kScaleBias);
+  }
+  const NarrowForm& form = FormOf(type);
+  const int sign = 1 << (form.exponent_bits + form.mantissa_bits);
+  const int code = static_cast<int>(bits) & (sign - 1);
+  const bool negative = (bits & static_cast<uint64_t>(sign)) != 0;
+  double value = Magnitude(form, code);
+  const bool is_nan = form.special == NarrowForm::kUnsigned && code == 0 && negative;
+  if (is_nan || (code > form.largest && form.special != NarrowForm::kNone)) {
+    const bool is_infinite = form.special == NarrowForm::kIeee && code == form.largest + 1;
+    value = is_infinite ? std::numeric_limits<double>::infinity()
+                        : std::numeric_limits<double>::quiet_NaN();
+  }
+  return negative ? -value : value;
+}
+
 }  // namespace
 
 std::string_view DTypeName(DType type) { return kRows[static_cast<size_t>(type)].name; }
@@ -64,6 +182,7 @@ std::optional<DType> ParseDType(std::string_view name) {
 }
 
 int64_t DTypeBytes(DType type) { return kRows[static_cast<size_t>(type)].bytes; }
+int DTypeBits(DType type) { return kRows[static_cast<size_t>(type)].bits; }
 
 double RoundTo(DType type, double value) {
   switch (type) {
@@ -93,8 +212,73 @@ double RoundTo(DType type, double value) {
       return static_cast<double>(static_cast<float>(value));
     case DType::kF64:
       return value;
+    case DType::kI4:
+      return SaturateWithin(value, -8, 7);
+    case DType::kU4:
+      return SaturateWithin(value, 0, 15);
+    case DType::kI2:
+      return SaturateWithin(value, -2, 1);
+    case DType::kU2:
+      return SaturateWithin(value, 0, 3);
+    case DType::kF8E8M0:
+      return RoundToScale(value);
+    default:
+      return RoundToNarrow(type, value);
   }
-  return value;
+}
+
+double LargestFinite(DType type) {
+  switch (type) {
+    case DType::kF16:
+      return 65504.0;
+    case DType::kBF16:
+      return 0x1.fep127;
+    case DType::kF32:
+      return static_cast<double>(std::numeric_limits<float>::max());
+    case DType::kF64:
+      return std::numeric_limits<double>::max();
+    case DType::kF8E8M0:
+      return 0x1p127;
+    default:
+      return Magnitude(FormOf(type), FormOf(type).largest);
+  }
+}
+
+uint64_t BitsFromDouble(DType type, double value) {
+  switch (type) {
+    case DType::kF16:
+      return HalfFromDouble(value);
+    case DType::kBF16:
+      return BFloat16FromDouble(value);
+    case DType::kF32:
+      return std::bit_cast<uint32_t>(static_cast<float>(value));
+    case DType::kF64:
+      return std::bit_cast<uint64_t>(value);
+    default:
+      return NarrowBits(type, value);
+  }
+}
+
+double DoubleFromBits(DType type, uint64_t bits) {
+  switch (type) {
+    case DType::kF16:
+      return HalfToDouble(static_cast<uint16_t>(bits));
+    case DType::kBF16:
+      return BFloat16ToDouble(static_cast<uint16_t>(bits));
+    case DType::kF32:
+      return static_cast<double>(std::bit_cast<float>(static_cast<uint32_t>(bits)));
+    case DType::kF64:
+      return std::bit_cast<double>(bits);
+    default:
+      return NarrowFromBits(type, bits);
+  }
+}
+
+int64_t SignExtended(DType type, int64_t value) {
+  const int unused = 64 - DTypeBits(type);
+  const uint64_t high = static_cast<uint64_t>(value) << unused;
+  return IsUnsigned(type) ? static_cast<int64_t>(high >> unused)
+                          : static_cast<int64_t>(high) >> unused;
 }
 
 int64_t IntegerFrom(DType type, double value) {

@@ -120,8 +120,53 @@ absl::StatusOr<HostTensor> HostTensor::FromBytes(DType dtype, Dims dims, std::st
   }
   ASSIGN_OR_RETURN(HostTensor tensor, Create(dtype, std::move(dims)));
   if (!bytes.empty()) std::memcpy(tensor.bytes(), bytes.data(), bytes.size());
-  tensor.NormaliseBools();
+  tensor.NormaliseBytes();
   return tensor;
+}
+
+int64_t HostTensor::PackedBytes(DType dtype, int64_t elements) {
+  const int64_t bits = DTypeBits(dtype);
+  // Not elements * bits, which may be beyond 64 bits.
+  return elements / 8 * bits + (elements % 8 * bits + 7) / 8;
+}
+
+absl::StatusOr<HostTensor> HostTensor::FromPacked(DType dtype, Dims dims, std::string_view bytes) {
+  const int bits = DTypeBits(dtype);
+  if (bits >= 8) return FromBytes(dtype, std::move(dims), bytes);
+  ASSIGN_OR_RETURN(int64_t elements, CheckedNumElements(dims, DTypeBytes(dtype)));
+  const int64_t expected = PackedBytes(dtype, elements);
+  if (static_cast<int64_t>(bytes.size()) != expected) {
+    return InvalidArgument("tensor ", DTypeName(dtype), DimsToString(dims), ": ", bytes.size(),
+                           " bytes of packed data, expected ", expected);
+  }
+  ASSIGN_OR_RETURN(HostTensor tensor, Create(dtype, std::move(dims)));
+  auto at = [&](size_t k) {
+    return k < bytes.size() ? static_cast<unsigned>(static_cast<unsigned char>(bytes[k])) : 0U;
+  };
+  std::span<uint8_t> out = tensor.data<uint8_t>();
+  for (size_t i = 0; i < out.size(); ++i) {
+    const size_t first = i * static_cast<size_t>(bits);
+    out[i] = static_cast<uint8_t>((at(first / 8) | at(first / 8 + 1) << 8) >> first % 8);
+  }
+  tensor.NormaliseBytes();
+  return tensor;
+}
+
+std::string HostTensor::Packed() const {
+  const int bits = DTypeBits(dtype_);
+  if (bits >= 8) return std::string(byte_view());
+  std::string out(static_cast<size_t>(PackedBytes(dtype_, elements_)), '\0');
+  std::span<const uint8_t> in = data<uint8_t>();
+  for (size_t i = 0; i < in.size(); ++i) {
+    const size_t first = i * static_cast<size_t>(bits);
+    const unsigned code = (in[i] & ((1U << bits) - 1)) << first % 8;
+    auto add = [&](size_t k, unsigned more) {
+      if (k < out.size()) out[k] = static_cast<char>(static_cast<unsigned char>(out[k]) | more);
+    };
+    add(first / 8, code & 255);
+    add(first / 8 + 1, code >> 8);
+  }
+  return out;
 }
 
 double HostTensor::GetDouble(int64_t i) const {
@@ -137,7 +182,8 @@ double HostTensor::GetDouble(int64_t i) const {
     case DType::kU64:
       return static_cast<double>(Load<uint64_t>(data_.get(), i));
     default:
-      return static_cast<double>(GetInt(i));
+      return IsNarrowFloat(dtype_) ? DoubleFromBits(dtype_, Load<uint8_t>(data_.get(), i))
+                                   : static_cast<double>(GetInt(i));
   }
 }
 
@@ -160,6 +206,11 @@ int64_t HostTensor::GetInt(int64_t i) const {
     case DType::kI64:
     case DType::kU64:
       return Load<int64_t>(data_.get(), i);
+    case DType::kI4:
+    case DType::kU4:
+    case DType::kI2:
+    case DType::kU2:
+      return SignExtended(dtype_, Load<uint8_t>(data_.get(), i));
     default:
       return static_cast<int64_t>(RoundTo(DType::kI64, GetDouble(i)));
   }
@@ -176,7 +227,8 @@ void HostTensor::SetDouble(int64_t i, double value) {
     case DType::kBF16:
       return Store(data_.get(), i, BFloat16FromDouble(value));
     default:
-      SetInt(i, IntegerFrom(dtype_, value));
+      if (!IsNarrowFloat(dtype_)) return SetInt(i, IntegerFrom(dtype_, value));
+      Store(data_.get(), i, static_cast<uint8_t>(BitsFromDouble(dtype_, value)));
   }
 }
 
@@ -199,14 +251,25 @@ void HostTensor::SetInt(int64_t i, int64_t value) {
     case DType::kI64:
     case DType::kU64:
       return Store(data_.get(), i, value);
+    case DType::kI4:
+    case DType::kU4:
+    case DType::kI2:
+    case DType::kU2:
+      return Store(data_.get(), i, static_cast<uint8_t>(SignExtended(dtype_, value)));
     default:
       SetDouble(i, static_cast<double>(value));
   }
 }
 
-void HostTensor::NormaliseBools() {
-  if (dtype_ != DType::kBool) return;
-  for (auto& b : data<uint8_t>()) b = b != 0 ? 1 : 0;
+void HostTensor::NormaliseBytes() {
+  if (dtype_ == DType::kBool) {
+    for (auto& b : data<uint8_t>()) b = b != 0 ? 1 : 0;
+  } else if (IsNarrowInteger(dtype_)) {
+    for (auto& b : data<uint8_t>()) b = static_cast<uint8_t>(SignExtended(dtype_, b));
+  } else if (DTypeBits(dtype_) < 8) {
+    const unsigned counts = (1U << DTypeBits(dtype_)) - 1;
+    for (auto& b : data<uint8_t>()) b = static_cast<uint8_t>(b & counts);
+  }
 }
 
 HostTensor HostTensor::Reshaped(Dims dims) const {

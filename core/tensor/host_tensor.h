@@ -40,7 +40,7 @@ class HostTensor {
   /// The same for sizes from outside: InvalidArgument if an extent is negative or the tensor larger
   /// than kMaxTensorBytes, ResourceExhausted if there is no memory for it.
   static absl::StatusOr<HostTensor> Create(DType dtype, Dims dims);
-  /// A copy of `bytes`; bools, any byte in a file or message, become 0 or 1. InvalidArgument if
+  /// A copy of `bytes`, as NormaliseBytes leaves them. InvalidArgument if
   /// they are not exactly as many as the shape asks for, else as Create.
   static absl::StatusOr<HostTensor> FromBytes(DType dtype, Dims dims, std::string_view bytes);
   template <typename T>
@@ -77,8 +77,15 @@ class HostTensor {
   void SetDouble(int64_t i, double value);
   void SetInt(int64_t i, int64_t value);
 
-  /// Makes bools whose bytes were written directly 0 or 1; nothing for other types.
-  void NormaliseBools();
+  /// Makes bools whose bytes were written directly 0 or 1, and the bits of narrow types that do not
+  /// count those of the value; nothing for other types.
+  void NormaliseBytes();
+  /// ONNX's form of types whose elements are smaller than a byte: their bits one behind the other,
+  /// the low ones first. Bytes of so many elements; and a tensor of such bytes, InvalidArgument if
+  /// there are not as many. Other types: as they are in memory.
+  static int64_t PackedBytes(DType dtype, int64_t elements);
+  static absl::StatusOr<HostTensor> FromPacked(DType dtype, Dims dims, std::string_view bytes);
+  std::string Packed() const;
 
   /// The same bytes under another shape with as many elements.
   HostTensor Reshaped(Dims dims) const;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
 
 #include "core/base/lexer.h"
 #include "core/tensor/strided_copy.h"
@@ -32,7 +33,23 @@ constexpr std::array<Descr, kDTypeCount> kDescrs = {{{DType::kBool, "|b1"},
                                                      {DType::kF64, "<f8"},
                                                      {DType::kU16, "<u2"},
                                                      {DType::kU32, "<u4"},
-                                                     {DType::kU64, "<u8"}}};
+                                                     {DType::kU64, "<u8"},
+                                                     // Written as bytes: read, they are those.
+                                                     {DType::kI4, "|i1"},
+                                                     {DType::kU4, "|u1"},
+                                                     {DType::kI2, "|i1"},
+                                                     {DType::kU2, "|u1"},
+                                                     {DType::kF8E4M3FN, "|u1"},
+                                                     {DType::kF8E4M3FNUZ, "|u1"},
+                                                     {DType::kF8E5M2, "|u1"},
+                                                     {DType::kF8E5M2FNUZ, "|u1"},
+                                                     {DType::kF8E8M0, "|u1"},
+                                                     {DType::kF6E2M3, "|u1"},
+                                                     {DType::kF6E3M2, "|u1"},
+                                                     {DType::kF4E2M1, "|u1"}}};
+
+// The last of them, whose texts are those of others.
+constexpr size_t kBytesOnly = 12;
 
 struct ElementType {
   DType dtype = DType::kF32;
@@ -45,7 +62,9 @@ absl::StatusOr<ElementType> TypeOf(std::string_view descr) {
   // The order of single bytes does not matter, however it is written.
   if (text.size() == 3 && text[2] == '1') text[0] = '|';
   if (!text.empty() && text[0] == '=') text[0] = '<';
-  if (text == "|V2") text[0] = '<';  // as NumPy writes the bytes of a type that it does not know
+  // As NumPy writes the bytes of a type that it does not know.
+  if (text == "|V2") text[0] = '<';
+  if (text == "|V1") text[1] = 'u';
   if (!text.empty() && text[0] == '>') {
     text[0] = '<';
     out.is_big_endian = true;
@@ -56,7 +75,8 @@ absl::StatusOr<ElementType> TypeOf(std::string_view descr) {
     return out;
   }
   return Unimplemented("descr ", QuoteShort(descr), " is not supported; supported: ",
-                       StrJoin(kDescrs, " ", [](const Descr& d) { return d.text; }));
+                       StrJoin(std::span(kDescrs).first(kDescrs.size() - kBytesOnly), " ",
+                               [](const Descr& d) { return d.text; }));
 }
 
 // A string of Python without escapes.
@@ -199,7 +219,7 @@ absl::StatusOr<HostTensor> ReadNpy(const ByteSource& source, const TypeCheck& ch
   ASSIGN_OR_RETURN(const size_t surplus, source.ReadFully(&further, 1));
   if (surplus > 0) return WrongLength(out, StrCat("more than ", bytes));
   if (type.is_big_endian) SwapBytes(&out);
-  out.NormaliseBools();
+  out.NormaliseBytes();
   if (!header->is_column_major || header->shape.size() < 2) return out;
   return ToRowMajor(out);
 }

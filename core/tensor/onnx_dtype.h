@@ -9,7 +9,7 @@
 namespace fusion {
 
 /// Element type from the number ONNX gives it (TensorProto.DataType); nullopt for types we have no
-/// use for (strings, complex, unsigned 16..64 bit, 8-bit floats). Only the numbers are known here:
+/// use for (strings, complex). Only the numbers are known here:
 /// this layer is free of ONNX headers.
 std::optional<DType> DTypeFromOnnx(int64_t code);
 /// Inverse of DTypeFromOnnx.

@@ -43,7 +43,7 @@ bool IsSequence(std::string_view text, size_t length) {
          !(lead == 0xf0 && second < 0x90) && !(lead == 0xf4 && second > 0x8f);
 }
 
-static_assert(v1::DATA_TYPE_U64 == static_cast<int>(DType::kU64) + 1);
+static_assert(v1::DATA_TYPE_F4E2M1 == static_cast<int>(DType::kF4E2M1) + 1);
 static_assert(v1::NUMERICS_FAST == static_cast<int>(Numerics::kFast) + 1);
 static_assert(v1::FUSION_MODE_OP_BY_OP == static_cast<int>(FusionMode::kOpByOp) + 1);
 static_assert(v1::PLAN_MODE_BY_DEADLINE == static_cast<int>(PlanMode::kByDeadline) + 1);
@@ -70,7 +70,7 @@ v1::RegisteredKernelState ToWire(RegisteredState state) {
   return Shift<v1::RegisteredKernelState>(state);
 }
 
-absl::StatusOr<DType> FromWire(v1::DataType type) { return Unshift(type, DType::kU64); }
+absl::StatusOr<DType> FromWire(v1::DataType type) { return Unshift(type, DType::kF4E2M1); }
 absl::StatusOr<Numerics> FromWire(v1::Numerics numerics) {
   if (numerics == v1::NUMERICS_UNSPECIFIED) return Numerics::kFp32Accumulate;
   return Unshift(numerics, Numerics::kFast);

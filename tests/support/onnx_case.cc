@@ -75,8 +75,6 @@ std::string BesideTensors(const onnx::NodeProto& node) {
   for (const auto& attribute : node.attribute()) {
     if (attribute.name() == "training_mode" && attribute.i() != 0) return "training";
   }
-  if (op.find("Sequence") != std::string::npos && op != "ReverseSequence") return "sequence";
-  if (op.starts_with("Optional")) return "optional";
   for (const auto& attribute : node.attribute()) {
     if (attribute.has_t() && attribute.t().data_type() == onnx::TensorProto::STRING) {
       return "string";

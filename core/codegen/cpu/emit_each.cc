@@ -30,6 +30,15 @@ constexpr int kLightFold = 2;
 // Loops of folds over windows of so few points are unrolled.
 constexpr int64_t kUnrolledWindow = 4;
 
+// Of a value that a step of `each` makes.
+DType TypeOf(const EachStmt& each, int value) {
+  for (const ElementOp& op : each.ops) {
+    const bool makes = op.kind == ElementOp::kLoad || op.kind == ElementOp::kCompute;
+    if (makes && op.result == value) return op.type;
+  }
+  return DType::kBool;
+}
+
 std::string Identity(const std::string& monoid, DType type) {
   Expr e = Monoid::Named(monoid, type)->identity()[0];
   return ElementLiteral(type, IsFloat(type) ? e.value() : 0, IsFloat(type) ? 0 : e.integer());
@@ -210,9 +219,14 @@ absl::Status CpuEmitter::Write(const EachStmt& each) {
     if (op.kind != ElementOp::kCompute) continue;
     if (op.op == ScalarOp::kAxis || op.op == ScalarOp::kWithin) Use("lanes");
     if (op.op == ScalarOp::kCast && !IsFloat(op.type)) Use("to_integer");
-    if (op.op == ScalarOp::kCast && IsHalf(op.type)) {
+    if (op.op == ScalarOp::kCast && IsSmallFloat(op.type)) {
       Use(DTypeName(op.type));
       Use("odd");
+    }
+    if (op.op == ScalarOp::kBitCast) {
+      for (DType type : {op.type, TypeOf(each, op.args[0])}) {
+        if (IsSmallFloat(type)) Use(DTypeName(type));
+      }
     }
     if (op.op == ScalarOp::kDiv && !IsFloat(op.type)) Use("integer_division");
     UseFunction(op);

@@ -1,4 +1,5 @@
 #include <array>
+#include <bit>
 
 #include "core/codegen/cpu/emitter.h"
 #include "core/schedule/access.h"
@@ -83,9 +84,49 @@ std::string Wrapped(DType type, const std::string& code) {
       return StrCat("(", code, ") & 65535");
     case DType::kU32:
       return StrCat("(", code, ") & (i64)0xffffffff");
+    case DType::kI4:
+      return StrCat("(", code, ") << 28 >> 28");
+    case DType::kU4:
+      return StrCat("(", code, ") & 15");
+    case DType::kI2:
+      return StrCat("(", code, ") << 30 >> 30");
+    case DType::kU2:
+      return StrCat("(", code, ") & 3");
     default:
       return code;
   }
+}
+
+// k where a step divides unsigned numbers by the constant 2^k; else -1.
+int DividesByPower(const EachStmt& each, const ElementOp& op) {
+  if (op.op != ScalarOp::kDiv || !IsUnsigned(op.type)) return -1;
+  for (const ElementOp& e : each.ops) {
+    const bool divisor = e.kind == ElementOp::kCompute && e.op == ScalarOp::kConst &&
+                         e.result == op.args[1] && e.integer > 0;
+    if (divisor && std::has_single_bit(static_cast<uint64_t>(e.integer))) {
+      return std::countr_zero(static_cast<uint64_t>(e.integer));
+    }
+  }
+  return -1;
+}
+
+// The bits of `a`, of type `from`, as a value of `to`, in registers.
+std::string BitCastCode(DType from, DType to, const std::string& a) {
+  const std::string_view name = DTypeName(IsFloat(from) ? from : to);
+  const std::string_view to_vector = VectorTypeName(to);
+  if (IsFloat(from) && IsFloat(to)) {  // of one width, both small
+    return StrCat(DTypeName(to), "_to_f(f_to_", DTypeName(from), "(", a, "))");
+  }
+  if (IsSmallFloat(to)) {
+    return StrCat(name, "_to_f(__builtin_convertvector(", a, ", ", BitsTypeName(to), "))");
+  }
+  if (IsSmallFloat(from)) {
+    return Wrapped(to, StrCat("__builtin_convertvector(f_to_", name, "(", a, "), vi)"));
+  }
+  if (DTypeBytes(to) == 8) return StrCat("(", to_vector, ")(", a, ")");
+  if (to == DType::kU32) return Wrapped(to, StrCat("__builtin_convertvector((vi)(", a, "), vl)"));
+  return IsWide(from) ? StrCat("(", to_vector, ")__builtin_convertvector(", a, ", vi)")
+                      : StrCat("(", to_vector, ")(", a, ")");
 }
 
 }  // namespace
@@ -127,6 +168,13 @@ std::string CpuEmitter::IndirectOffset(const ElementOp& op, std::string_view at)
 
 std::string CpuEmitter::LoadCode(const Region& region, const ElementOp& op,
                                  const Lanes& lanes) const {
+  std::string code = BareLoadCode(region, op, lanes);
+  // Of bytes from outside only the bits of the type count.
+  return IsNarrowInteger(op.type) ? Wrapped(op.type, code) : code;
+}
+
+std::string CpuEmitter::BareLoadCode(const Region& region, const ElementOp& op,
+                                     const Lanes& lanes) const {
   const Access& a = op.access[0];
   std::string zero = StrCat("(", VectorTypeName(op.type), "){}");
   for (const Guard& g : a.guards) {
@@ -142,21 +190,22 @@ std::string CpuEmitter::LoadCode(const Region& region, const ElementOp& op,
     ElementOp rest = op;
     rest.access = {bare};
     return StrCat("(", at, " >= ", g.begin, " && ", at, " < ", g.end, ") ? ",
-                  LoadCode(region, rest, lanes), " : ", zero);
+                  BareLoadCode(region, rest, lanes), " : ", zero);
   }
   std::string_view type = DTypeName(op.type);
   int64_t stride = region.vector < 0 ? 0 : Offset(a).CoefficientOf(Coordinate(region.vector));
   std::string address = Address(a);
   std::string count = lanes.count.empty() ? "W" : lanes.count;
-  const bool half = IsHalf(op.type);
+  const bool half = IsSmallFloat(op.type);
   if (!IsScatteredRead(region, a)) {
     address += IndirectOffset(op, "0");
   } else {
     std::string offset = stride == 0 ? "" : StrCat(" + i * ", stride);
-    return StrCat(
-        "[&] { ", half ? "mem_bits" : VectorTypeName(op.type), " r = {}; for (i64 i = 0; i < ",
-        count, "; ++i) r[i] = ", op.type == DType::kBool ? "-" : "", "(", address, ")[0", offset,
-        IndirectOffset(op, "i"), "]; return ", half ? StrCat(type, "_to_f(r)") : "r", "; }()");
+    return StrCat("[&] { ", half ? BitsTypeName(op.type) : VectorTypeName(op.type),
+                  " r = {}; for (i64 i = 0; i < ", count,
+                  "; ++i) r[i] = ", op.type == DType::kBool ? "-" : "", "(", address, ")[0", offset,
+                  IndirectOffset(op, "i"), "]; return ", half ? StrCat(type, "_to_f(r)") : "r",
+                  "; }()");
   }
   if (stride == 0 && half) return StrCat("splat_", type, "(", address, ")");
   if (stride == 0) {
@@ -198,7 +247,7 @@ std::string CpuEmitter::StoreCode(const Region& region, const ElementOp& op,
   int64_t stride = region.vector < 0 ? 0 : Offset(a).CoefficientOf(Coordinate(region.vector));
   std::string address = Address(a);
   std::string count = lanes.count.empty() ? "W" : lanes.count;
-  if (stride == 0 && IsHalf(type)) {
+  if (stride == 0 && IsSmallFloat(type)) {
     return StrCat("stores_", DTypeName(type), "(", address, ", 0, ", value, ", 1);");
   }
   if (stride == 0) {
@@ -281,7 +330,7 @@ std::string CpuEmitter::ComputeCode(const Region& region, const ElementOp& op) c
     std::string a = value(op.args[0]);
     if (op.type == DType::kBool) return StrCat("__builtin_convertvector(", a, " != 0, vi)");
     if (from == DType::kBool) a = StrCat("(", a, " & 1)");
-    if (IsHalf(op.type)) {
+    if (IsSmallFloat(op.type)) {
       // By way of double what is no float exactly.
       if (IsWide(from) || from == DType::kI32) {
         a = StrCat("odd_f(__builtin_convertvector(", a, ", vd))");
@@ -302,7 +351,11 @@ std::string CpuEmitter::ComputeCode(const Region& region, const ElementOp& op) c
                   ElementLiteral(DType::kI64, 0, low.integer()), ", ",
                   ElementLiteral(DType::kI64, 0, high.integer()), ")");
   }
+  if (op.op == ScalarOp::kBitCast) return BitCastCode(from, op.type, value(op.args[0]));
   std::string code(FindSpelling(op.op)->code);
+  if (const int bits = DividesByPower(*region.each, op); bits >= 0) {
+    return StrCat(value(op.args[0]), " >> ", bits);
+  }
   if (op.op == ScalarOp::kDiv && !IsFloat(op.type)) code = "div_%($0, $1)";
   if (op.op == ScalarOp::kReciprocal && op.type == DType::kF64) code = "1.0 / $0";
   bool on_operand = GetScalarInfo(op.op).typing == ScalarTyping::kClassify;

@@ -107,6 +107,7 @@ bool CpuEmitter::WritePlaceAlone(const Region& region, const std::vector<int>& p
     if (passes[i] == -2) continue;
     types[op.result] = op.type;
     if (!IsInteger(op.type) && op.type != DType::kBool) return false;
+    if (IsNarrowInteger(op.type)) return false;
     std::string code;
     if (passes[i] >= 0) {
       code = StrCat("s", passes[i]);

@@ -25,8 +25,12 @@ std::string_view MemoryTypeName(DType type) {
   switch (type) {
     case DType::kBool:
     case DType::kU8:
+    case DType::kU4:
+    case DType::kU2:
       return "unsigned char";
     case DType::kI8:
+    case DType::kI4:
+    case DType::kI2:
       return "signed char";
     case DType::kI16:
       return "short";
@@ -45,9 +49,11 @@ std::string_view MemoryTypeName(DType type) {
     case DType::kF64:
       return "double";
     default:
-      return "float";
+      return IsNarrowFloat(type) ? "unsigned char" : "float";
   }
 }
+
+std::string_view BitsTypeName(DType type) { return IsHalf(type) ? "mem_bits" : "mem_codes"; }
 
 std::string_view VectorTypeName(DType type) {
   switch (type) {
@@ -63,7 +69,7 @@ std::string_view VectorTypeName(DType type) {
     case DType::kU64:
       return "vu";
     default:
-      return "vi";
+      return IsNarrowFloat(type) ? "vf" : "vi";
   }
 }
 
@@ -90,6 +96,7 @@ std::string ElementLiteral(DType type, double real, int64_t integer) {
       if (integer == std::numeric_limits<int32_t>::min()) return "(-2147483647 - 1)";
       return StrCat(integer);
     default:
+      if (IsNarrowFloat(type)) return FloatLiteral(real);
       return StrCat(integer);
   }
 }

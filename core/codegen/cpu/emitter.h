@@ -226,6 +226,7 @@ class CpuEmitter {
   void WriteFolds(const Region& region, const Lanes& lanes);
   std::vector<int64_t> Borders(const EachStmt& each, DimId d) const;
   std::string LoadCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
+  std::string BareLoadCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
   std::string StoreCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
   std::string ComputeCode(const Region& region, const ElementOp& op) const;
   std::string QuotientInSingle(const Region& region, const ElementOp& cast) const;
@@ -296,6 +297,8 @@ std::string MergeScalars(const std::string& monoid, DType type, const std::strin
                          const std::string& b);
 /// C type of an element in memory: "float", "i64", "unsigned char".
 std::string_view MemoryTypeName(DType type);
+/// C type of a vector of the bits in memory of a float smaller than f32.
+std::string_view BitsTypeName(DType type);
 /// C type of a vector of values in registers: "vf", "vl", "vi", "vd".
 std::string_view VectorTypeName(DType type);
 /// Suffix of functions on such vectors: "f", "l", "i", "d".

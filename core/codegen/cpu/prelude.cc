@@ -120,23 +120,23 @@ AI void stores_f32(float* p, i64 stride, vf v, i64 n) {
 }
 )";
 
-// 16-bit floats are f32 in registers: $N_from and $N_to are exact and round to nearest even.
-// Denormal numbers count.
+// Smaller floats are f32 in registers: $N_from and $N_to are exact and round to nearest even.
+// Denormal numbers count. $B: a vector of their bits.
 constexpr std::string_view kMemoryHalf = R"(
-AI vf load_$N(const unsigned short* p) { return $N_to_f(*(const mem_bits*)p); }
-AI vf loads_$N(const unsigned short* p, i64 stride, i64 n) {
-  mem_bits v = {};
+AI vf load_$N(const $T* p) { return $N_to_f(*(const $B*)p); }
+AI vf loads_$N(const $T* p, i64 stride, i64 n) {
+  $B v = {};
   for (i64 i = 0; i < n; ++i) v[i] = p[i * stride];
   return $N_to_f(v);
 }
-AI vf loadn_$N(const unsigned short* p, i64 n) { return loads_$N(p, 1, n); }
-AI vf splat_$N(const unsigned short* p) { return $N_to_f(*p + (mem_bits){}); }
-AI void store_$N(unsigned short* p, vf v) { *(mem_bits*)p = f_to_$N(v); }
-AI void stores_$N(unsigned short* p, i64 stride, vf v, i64 n) {
-  const mem_bits bits = f_to_$N(v);
+AI vf loadn_$N(const $T* p, i64 n) { return loads_$N(p, 1, n); }
+AI vf splat_$N(const $T* p) { return $N_to_f(*p + ($B){}); }
+AI void store_$N($T* p, vf v) { *($B*)p = f_to_$N(v); }
+AI void stores_$N($T* p, i64 stride, vf v, i64 n) {
+  const $B bits = f_to_$N(v);
   for (i64 i = 0; i < n; ++i) p[i * stride] = bits[i];
 }
-AI void storen_$N(unsigned short* p, vf v, i64 n) { stores_$N(p, 1, v, n); }
+AI void storen_$N($T* p, vf v, i64 n) { stores_$N(p, 1, v, n); }
 )";
 
 constexpr std::string_view kBits16 = R"(
@@ -203,6 +203,7 @@ const std::vector<PreludePart>& Parts() {
         {"f16", {"bits16"}, kF16},   {"bf16", {"bits16"}, kBF16},
     };
     for (PreludePart& part : FunctionParts()) parts->push_back(std::move(part));
+    for (PreludePart& part : NarrowParts()) parts->push_back(std::move(part));
     for (PreludePart& part : MoveParts()) parts->push_back(std::move(part));
     for (PreludePart& part : DoubleParts()) parts->push_back(std::move(part));
     for (PreludePart& part : OpaqueParts()) parts->push_back(std::move(part));
@@ -224,8 +225,9 @@ struct MemoryType {
   std::string_view name;  // suffix
   std::string_view type;
   std::string_view vector;
+  std::string_view bits = {};  // smaller floats
 };
-constexpr std::array<MemoryType, 9> kMemoryTypes = {{
+constexpr std::array<MemoryType, 13> kMemoryTypes = {{
     {"u8", "unsigned char", "vi"},
     {"i8", "signed char", "vi"},
     {"i16", "short", "vi"},
@@ -234,6 +236,10 @@ constexpr std::array<MemoryType, 9> kMemoryTypes = {{
     {"u16", "unsigned short", "vi"},
     {"u32", "unsigned int", "vl"},
     {"u64", "u64", "vu"},
+    {"i4", "signed char", "vi"},
+    {"u4", "unsigned char", "vi"},
+    {"i2", "signed char", "vi"},
+    {"u2", "unsigned char", "vi"},
     {"f64", "double", "vd"},
 }};
 
@@ -243,9 +249,17 @@ constexpr std::array<MemoryType, 2> kPlainTypes = {{
     {"bool", "unsigned char", "vi"},
 }};
 
-constexpr std::array<MemoryType, 2> kHalfTypes = {{
-    {"f16", "unsigned short", "vf"},
-    {"bf16", "unsigned short", "vf"},
+constexpr std::array<MemoryType, 10> kSmallFloats = {{
+    {"f16", "unsigned short", "vf", "mem_bits"},
+    {"bf16", "unsigned short", "vf", "mem_bits"},
+    {"f8e4m3fn", "unsigned char", "vf", "mem_codes"},
+    {"f8e4m3fnuz", "unsigned char", "vf", "mem_codes"},
+    {"f8e5m2", "unsigned char", "vf", "mem_codes"},
+    {"f8e5m2fnuz", "unsigned char", "vf", "mem_codes"},
+    {"f8e8m0", "unsigned char", "vf", "mem_codes"},
+    {"f6e2m3", "unsigned char", "vf", "mem_codes"},
+    {"f6e3m2", "unsigned char", "vf", "mem_codes"},
+    {"f4e2m1", "unsigned char", "vf", "mem_codes"},
 }};
 
 std::string Substitute(std::string_view text, const MemoryType& type) {
@@ -261,6 +275,9 @@ std::string Substitute(std::string_view text, const MemoryType& type) {
         break;
       case 'V':
         out += type.vector;
+        break;
+      case 'B':
+        out += type.bits;
         break;
       case 'S':
         out += type.name[0] == 'u' ? "z" : "s";
@@ -284,7 +301,7 @@ void Collect(const std::string& name, std::set<std::string>* wanted) {
       for (std::string_view need : part.needs) Collect(std::string(need), wanted);
     }
   }
-  for (const MemoryType& type : kHalfTypes) {
+  for (const MemoryType& type : kSmallFloats) {
     if (name == StrCat("mem_", type.name)) Collect(std::string(type.name), wanted);
   }
 }
@@ -300,7 +317,7 @@ std::string GuardedMemory(const std::set<std::string>& wanted) {
   };
   add(kMemoryTypes, false);
   add(kPlainTypes, false);
-  add(kHalfTypes, true);
+  add(kSmallFloats, true);
   return out;
 }
 
@@ -317,7 +334,7 @@ std::string CpuPrelude(int lanes, const PreludeUse& use) {
   for (const PreludePart& part : Parts()) {
     if (wanted.count(std::string(part.name)) != 0) out += part.text;
   }
-  for (const MemoryType& type : kHalfTypes) {
+  for (const MemoryType& type : kSmallFloats) {
     if (wanted.count(StrCat("mem_", type.name)) != 0) out += Substitute(kMemoryHalf, type);
   }
   if (use.guard) out += GuardedMemory(wanted);

@@ -17,7 +17,7 @@ struct PreludePart {
 /// Pointers that know their bounds: what stands before every load and store of a guarded unit.
 std::string_view GuardTypes();
 /// Loads and stores of one memory type through such pointers, with $T, $V and $N as in those of
-/// plain ones; `half`: a 16-bit float.
+/// plain ones; `half`: a float smaller than f32.
 std::string_view GuardMemory(bool half);
 /// mma<> and the forms of its operands on such pointers, from one part of their text on plain ones.
 std::string GuardedProduct(std::string_view plain);
@@ -40,6 +40,8 @@ std::vector<PreludePart> TileParts();
 /// Moves of f32: transposition in registers and copies by it, every second element, stores that go
 /// past the caches: "transpose", "copy_turned", "load_even", "store_past".
 std::vector<PreludePart> MoveParts();
+/// Floats of at most 8 bits, each by its name: $N_to_f and f_to_$N.
+std::vector<PreludePart> NarrowParts();
 /// Opaque ops (core/op/opaque.h): "running_fold", "running_sum_f32", "row_order",
 /// "chosen_places", "box_choice".
 std::vector<PreludePart> OpaqueParts();

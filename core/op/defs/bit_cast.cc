@@ -3,8 +3,8 @@
 
 namespace fusion {
 
-/// y = x with its bits taken for those of another type of the same width: of integers, which wrap,
-/// and of bool, a byte that is 0 or 1
+/// y = x with its bits taken for those of another type of the same width; those of bool, a byte
+/// that is 0 or 1, for an integer's
 OpDef DefineBitCast() {
   return {.name = "BitCast",
           .params = {{.name = "to", .kind = ParamSpec::kInt, .required = true}},
@@ -16,17 +16,18 @@ OpDef DefineBitCast() {
             if (!to)
               return Unimplemented("attribute \"to\" is element type ", OnnxTypeName(code),
                                    ", which is not supported");
-            if (DTypeBytes(*to) != DTypeBytes(from)) {
+            if (DTypeBits(*to) != DTypeBits(from)) {
               return InvalidArgument("attribute \"to\" is ", DTypeName(*to), ", input 0 is ",
                                      DTypeName(from), "; expected types of one width");
             }
-            const bool numbers = !IsFloat(from) && !IsFloat(*to) && *to != DType::kBool;
-            if (*to != from && !numbers) {
+            const bool from_bool = from == DType::kBool && IsInteger(*to);
+            if (*to != from && !CanBitCast(from, *to) && !from_bool) {
               return Unimplemented("the bits of ", DTypeName(from), " as ", DTypeName(*to),
-                                   "; supported: of integers and bool as integers");
+                                   "; of bool, supported as those of integers");
             }
-            return ElementwiseBody(
-                call, [&](const std::vector<Expr>& in) { return Expr::Cast(in[0], *to); });
+            return ElementwiseBody(call, [&](const std::vector<Expr>& in) {
+              return from == DType::kBool ? Expr::Cast(in[0], *to) : Expr::BitCast(in[0], *to);
+            });
           }};
 }
 

@@ -4,7 +4,8 @@
 namespace fusion {
 
 /// y = (x - zero point) * scale, in the scale's type or `output_dtype`; scale and zero point for
-/// all of x, for each coordinate along `axis` or for each `block_size` elements along it
+/// all of x, for each coordinate along `axis` or for each `block_size` elements along it; x of
+/// integers, or of floats of at most 8 bits
 OpDef DefineDequantizeLinear() {
   return {.name = "DequantizeLinear",
           .min_inputs = 2,
@@ -16,9 +17,12 @@ OpDef DefineDequantizeLinear() {
           .decompose = [](Decomposition& d) -> absl::StatusOr<Decomposition::Value> {
             const OpCall& call = d.call();
             ASSIGN_OR_RETURN(QuantisedAxis along, QuantisedAxisOf(call));
-            if (!IsInteger(call.dtype(0)) || !IsFloat(call.dtype(1))) {
+            const bool is_float = IsNarrowFloat(call.dtype(0));
+            if (!(IsInteger(call.dtype(0)) || is_float) || !IsFloat(call.dtype(1))) {
               return InvalidArgument("inputs are ", DTypeName(call.dtype(0)), " and ",
-                                     DTypeName(call.dtype(1)), ", expected integers and a float");
+                                     DTypeName(call.dtype(1)),
+                                     ", expected integers, or floats of at most 8 bits, and a "
+                                     "float");
             }
             ASSIGN_OR_RETURN(const DType type, QuantisedType(call, "output_dtype", call.dtype(1)));
             if (!IsFloat(type)) {
@@ -32,8 +36,16 @@ OpDef DefineDequantizeLinear() {
             }
             ASSIGN_OR_RETURN(auto scale, BlockwiseQuantisationOf(d, 1, along));
             ASSIGN_OR_RETURN(scale, CastTo(d, scale, type));
-            ASSIGN_OR_RETURN(auto wide, WithoutZeroPoint(d, d.in(0), zero));
-            ASSIGN_OR_RETURN(auto y, CastTo(d, wide, type));
+            auto y = d.in(0);
+            if (!is_float) {
+              ASSIGN_OR_RETURN(y, WithoutZeroPoint(d, y, zero));
+            }
+            ASSIGN_OR_RETURN(y, CastTo(d, y, type));
+            // Of floats of 8 bits the zero point is zero, and only says the type.
+            if (is_float && zero >= 0 && DTypeBits(call.dtype(0)) < 8) {
+              ASSIGN_OR_RETURN(zero, CastTo(d, zero, type));
+              ASSIGN_OR_RETURN(y, d.Apply("Sub", {y, zero}));
+            }
             return d.Apply("Mul", {y, scale});
           }};
 }

@@ -33,9 +33,13 @@ struct GroupedSizes {
   int64_t heads = 0;
   int64_t kv_heads = 0;
   int64_t head = 0;
-  int64_t total = 0;     // keys of the longest batch entry
+  int64_t total = 0;     // keys of the longest batch entry; at most, where a run decides
   int64_t capacity = 0;  // rows of the past
   bool prompt = false;   // nothing is past
+  bool counted = false;  // only a run knows what is past: seqlens_k says so
+
+  // Every entry of the batch has as many past rows, known here.
+  bool one_past() const { return !counted && (prompt || batch == 1); }
 };
 
 absl::Status CheckGroupedSupported(const OpCall& call) {
@@ -82,7 +86,8 @@ absl::StatusOr<GroupedSizes> GroupedSizesOf(const OpCall& call) {
                       .rows = q[1],
                       .heads = call.attrs().Int("num_heads", 0),
                       .kv_heads = call.attrs().Int("kv_num_heads", 0),
-                      .total = call.attrs().Int("total_sequence_length", 0)};
+                      .total = call.attrs().Int("total_sequence_length", 0),
+                      .counted = !call.attrs().Has("total_sequence_length")};
   const bool packed = !call.has_input(1);
   const bool counted = out.heads <= kMaxExtent && out.kv_heads <= kMaxExtent;
   const int64_t parts = !counted ? 1 : packed ? out.heads + 2 * out.kv_heads : out.heads;
@@ -102,7 +107,7 @@ absl::StatusOr<GroupedSizes> GroupedSizesOf(const OpCall& call) {
                              packed ? "none: input 1 is absent" : keys.ToString());
     }
   }
-  out.prompt = out.rows == out.total;
+  out.prompt = !out.counted && out.rows == out.total;
   if (!call.has_input(kSeqlens) || call.in(kSeqlens).dtype != DType::kI32 ||
       call.shape(kSeqlens) != Shape({q[0]})) {
     return InvalidArgument("input 5 (seqlens_k) is ",
@@ -120,6 +125,15 @@ absl::StatusOr<GroupedSizes> GroupedSizesOf(const OpCall& call) {
     }
     out.capacity = past.shape.dim(2).value();
   }
+  if (out.counted) {
+    // The room for the past holds the new rows too, unless there is none and all are new.
+    out.total = call.has_input(kCachedKey) ? out.capacity : out.rows;
+    if (out.total >= out.rows) return out;
+    return InvalidArgument(
+        "input 6 (total_sequence_length) is known to a run only, and the past has "
+        "room for ",
+        out.capacity, " rows, expected at least the ", out.rows, " new ones");
+  }
   if (out.total < out.rows || (!out.prompt && out.capacity < out.total - out.rows)) {
     return InvalidArgument("input 6 (total_sequence_length) is ", out.total, " for ", out.rows,
                            " new rows and room for ", out.capacity, " of the past");
@@ -129,12 +143,15 @@ absl::StatusOr<GroupedSizes> GroupedSizesOf(const OpCall& call) {
 
 // How many rows are past, as it broadcasts to [batch, 1, rows, keys].
 absl::StatusOr<GroupedValue> PastRows(Decomposition& d, const GroupedSizes& sizes) {
-  if (sizes.prompt || sizes.batch == 1) {
+  if (sizes.one_past()) {
     return d.Scalar(DType::kI64, static_cast<double>(sizes.total - sizes.rows));
   }
   ASSIGN_OR_RETURN(auto last, CastTo(d, d.in(kSeqlens), DType::kI64));
   const auto shift = d.Scalar(DType::kI64, static_cast<double>(1 - sizes.rows));
   ASSIGN_OR_RETURN(last, d.Apply("Add", {last, shift}));
+  if (sizes.counted) {  // a prompt with padding
+    ASSIGN_OR_RETURN(last, d.Apply("Max", {last, d.Scalar(DType::kI64, 0)}));
+  }
   return d.Apply("Unsqueeze", {last}, {{"axes", Dims{1, 2, 3}}});
 }
 
@@ -164,7 +181,7 @@ absl::StatusOr<GroupedValue> PresentOf(Decomposition& d, const GroupedSizes& siz
                                        GroupedValue rows, GroupedValue past_rows) {
   if (!d.call().has_input(past)) return rows;
   const int64_t before = sizes.total - sizes.rows;
-  if (sizes.prompt || sizes.batch == 1) {
+  if (sizes.one_past()) {
     std::vector<GroupedValue> pieces;
     if (before > 0) {
       ASSIGN_OR_RETURN(auto piece, SliceAlong(d, d.in(past), 2, 0, before));
@@ -277,13 +294,15 @@ absl::StatusOr<GroupedHeads> GroupedHeadsOf(Decomposition& d, const GroupedSizes
 /// y = softmax(q k^T * scale + attention_bias) v over `num_heads` heads of queries, of which
 /// several share one of the `kv_num_heads` heads of keys and values; these stand behind those of
 /// the past, for entry b of the batch behind the first seqlens_k[b] + 1 - rows of it (none if
-/// total_sequence_length, a constant, is the number of rows). Inputs are as ONNX Runtime has them:
-/// query, key, value [batch, rows, heads * n] (or all three side by side in query), past_key and
-/// past_value [batch, heads, past, n], seqlens_k, total_sequence_length, cos_cache and sin_cache
-/// (with `do_rotary`: queries and keys are turned by their position), position_ids, attention_bias,
-/// and weights by which queries and keys are normalised. No row sees a later one and, with
-/// `local_window_size`, only as many; of the prompts of a batch, what lies behind seqlens_k[b] is
-/// padding and is not seen. Outputs 1 and 2, if named: the past of the next call.
+/// total_sequence_length, if a constant, is the number of rows; where only a run knows it, the past
+/// is a buffer that has room for the new rows, and is given back as large). Inputs are as ONNX
+/// Runtime has them: query, key, value [batch, rows, heads * n] (or all three side by side in
+/// query), past_key and past_value [batch, heads, past, n], seqlens_k, total_sequence_length,
+/// cos_cache and sin_cache (with `do_rotary`: queries and keys are turned by their position),
+/// position_ids, attention_bias, and weights by which queries and keys are normalised. No row sees
+/// a later one and, with `local_window_size`, only as many; of the prompts of a batch, what lies
+/// behind seqlens_k[b] is padding and is not seen. Outputs 1 and 2, if named: the past of the next
+/// call.
 OpDef DefineMicrosoftGroupQueryAttention() {
   std::vector<ParamSpec> params = {
       {.name = "num_heads", .kind = ParamSpec::kInt, .required = true},
@@ -291,7 +310,7 @@ OpDef DefineMicrosoftGroupQueryAttention() {
       {.name = "total_sequence_length",
        .kind = ParamSpec::kInt,
        .onnx_input = 6,
-       .required = true}};
+       .unknown_is_absent = true}};
   for (const char* name :
        {"scale", "softcap", "q_norm_epsilon", "k_norm_epsilon", "qk_norm_epsilon"}) {
     params.push_back({.name = name, .kind = ParamSpec::kFloat});
@@ -327,7 +346,7 @@ OpDef DefineMicrosoftGroupQueryAttention() {
         const int64_t window = call.attrs().Int("local_window_size", -1);
         HiddenKeys hidden = {
             .window = {.first = past_rows, .before = window < 0 ? -1 : window - 1, .behind = 0}};
-        const bool padded = sizes.prompt && sizes.batch > 1 && sizes.rows > 1;
+        const bool padded = (sizes.counted || (sizes.prompt && sizes.batch > 1)) && sizes.rows > 1;
         if (padded) {
           ASSIGN_OR_RETURN(hidden.window.end, PromptEnd(d));
         }

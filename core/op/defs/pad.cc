@@ -48,6 +48,9 @@ absl::StatusOr<std::vector<int64_t>> AllPads(const OpCall& call) {
 
 absl::StatusOr<Decomposition::Value> PadWithConstant(Decomposition& d, std::vector<int64_t> pads) {
   using Tensor = std::shared_ptr<const HostTensor>;
+  if (d.call().has_input(1)) {
+    return d.Apply("PadConstant", {d.in(0), d.in(1)}, {{"pads", std::move(pads)}});
+  }
   HostTensor fill(d.call().dtype(0), {});
   if (const auto* given = d.call().attrs().Find<Tensor>("constant_value")) {
     const HostTensor& value = **given;
@@ -129,12 +132,16 @@ absl::StatusOr<Decomposition::Value> RepeatAround(Decomposition& d, Decompositio
 
 }  // namespace
 
-/// y = x with more elements around it (`mode`: constant, reflect, edge, wrap); negative pads cut
-/// some off
+/// y = x with more elements around it (`mode`: constant, whose value may be an input, reflect,
+/// edge, wrap); negative pads cut some off
 OpDef DefinePad() {
   return {.name = "Pad",
+          .max_inputs = 2,
           .params = {{.name = "pads", .kind = ParamSpec::kInts, .onnx_input = 1, .required = true},
-                     {.name = "constant_value", .kind = ParamSpec::kTensor, .onnx_input = 2},
+                     {.name = "constant_value",
+                      .kind = ParamSpec::kTensor,
+                      .onnx_input = 2,
+                      .unknown_is_operand = true},
                      {.name = "axes", .kind = ParamSpec::kInts, .onnx_input = 3},
                      {.name = "mode", .kind = ParamSpec::kString}},
           .min_opset = 2,

@@ -1,19 +1,6 @@
-#include <limits>
-
 #include "core/op/forms.h"
 
 namespace fusion {
-
-namespace {
-
-double LargestFinite(DType type) {
-  if (type == DType::kF64) return std::numeric_limits<double>::max();
-  if (type == DType::kF16) return 65504;
-  if (type == DType::kBF16) return 0x1.fep+127;
-  return std::numeric_limits<float>::max();
-}
-
-}  // namespace
 
 /// logarithm of the sum of exponentials over axes; the maximum, if finite, is taken out so that no
 /// exponential overflows

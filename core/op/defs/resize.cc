@@ -1,6 +1,8 @@
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
+#include "core/op/cropping.h"
 #include "core/op/forms.h"
 #include "core/op/resampling.h"
 
@@ -120,15 +122,17 @@ absl::StatusOr<std::vector<ResampledDim>> NamedResizeDims(const OpCall& call, bo
   }
   RETURN_IF_ERROR(call.NormaliseAxes(axes, rank).status());
   const auto* roi = call.attrs().Find<std::vector<double>>("roi");
-  if (crop && roi == nullptr) {
-    return InvalidArgument(
-        "roi is missing, or known to a run only: coordinate_transformation_mode is "
-        "tf_crop_and_resize");
+  if (crop && roi == nullptr && !call.has_input(1)) {
+    return InvalidArgument("roi is missing: coordinate_transformation_mode is tf_crop_and_resize");
   }
+  const bool at_run = crop && roi == nullptr;
+  crop = crop && roi != nullptr;
   if (crop) RETURN_IF_ERROR(CheckResizeEntries("roi", roi->size(), 2 * axes.size()));
   std::vector<ResampledDim> dims(axes.size());
   for (size_t i = 0; i < axes.size(); ++i) {
     ASSIGN_OR_RETURN(dims[i].axis, call.NormaliseAxis(axes[i], rank));
+    // What only a run knows is another part, as far as can be seen here.
+    if (at_run) dims[i].roi_begin = std::numeric_limits<double>::quiet_NaN();
     if (!crop) continue;
     dims[i].roi_begin = (*roi)[i];
     dims[i].roi_end = (*roi)[i + axes.size()];
@@ -230,6 +234,7 @@ absl::StatusOr<Decomposition::Value> DecomposeResize(Decomposition& d) {
   } else {
     RETURN_IF_ERROR(SetSizes(call, sizes, &dims));
   }
+  if (crop && !call.attrs().Has("roi")) return CroppedAtRun(d, how, dims, d.in(1));
   dims.erase(std::remove_if(dims.begin(), dims.end(), IsUnchanged), dims.end());
   return Resampled(d, how, std::move(dims));
 }
@@ -238,9 +243,11 @@ absl::StatusOr<Decomposition::Value> DecomposeResize(Decomposition& d) {
 
 /// y = x with dims of other extents: each element is read where coordinate_transformation_mode puts
 /// it in x, as the nearest element or as a weighted sum of those around it (linear, cubic). The
-/// extents are constants: `sizes`, or `scales` times those of x.
+/// extents are constants: `sizes`, or `scales` times those of x. The part that tf_crop_and_resize
+/// shows may be an input.
 OpDef DefineResize() {
   return {.name = "Resize",
+          .max_inputs = 2,
           .params = {{.name = "mode", .kind = ParamSpec::kString},
                      {.name = "coordinate_transformation_mode", .kind = ParamSpec::kString},
                      {.name = "nearest_mode", .kind = ParamSpec::kString},
@@ -253,7 +260,7 @@ OpDef DefineResize() {
                      {.name = "roi",
                       .kind = ParamSpec::kFloats,
                       .onnx_input = 1,
-                      .unknown_is_absent = true},
+                      .unknown_is_operand = true},
                      {.name = "scales", .kind = ParamSpec::kFloats, .onnx_input = 2},
                      {.name = "sizes", .kind = ParamSpec::kInts, .onnx_input = 3}},
           .min_opset = 10,

@@ -1,3 +1,5 @@
+#include <limits>
+
 #include "core/op/forms.h"
 #include "core/op/resampling.h"
 #include "core/op/sampling.h"
@@ -10,7 +12,8 @@ namespace {
 struct RoiAlignParams {
   int64_t bins[2] = {1, 1};  // along height and width
   SampledDim dims[2];
-  int64_t samples = 1;  // in a bin, along each dim
+  int64_t samples[2] = {1, 1};  // in a bin, along each dim; at most, where regions decide
+  bool adaptive = false;        // as many as a bin has elements
   double spatial_scale = 1;
   bool half_pixel = true;
   bool max = false;
@@ -46,13 +49,17 @@ absl::StatusOr<bool> RoiFlag(const AttrMap& attrs, std::string_view name, std::s
 // Refuses more samples than a tensor may have elements.
 absl::Status CheckRoiSamples(const OpCall& call, const RoiAlignParams& params) {
   auto extent = [](const Dim& dim) { return dim.is_static() ? dim.value() : 1; };
-  const Dims samples = {
-      extent(call.shape(1).dim(0)), params.bins[0], params.samples, params.bins[1], params.samples,
-      extent(call.shape(0).dim(1))};
-  for (int64_t bins : params.bins) {
-    if (bins > kMaxResampleEntries / params.samples) {
-      return Unimplemented(bins, " bins of ", params.samples, " samples along one dim; at most ",
-                           kMaxResampleEntries, " samples are supported");
+  const Dims samples = {extent(call.shape(1).dim(0)),
+                        params.bins[0],
+                        params.samples[0],
+                        params.bins[1],
+                        params.samples[1],
+                        extent(call.shape(0).dim(1))};
+  for (int i = 0; i < 2; ++i) {
+    if (params.bins[i] > kMaxResampleEntries / params.samples[i]) {
+      return Unimplemented(params.bins[i], " bins of ", params.samples[i],
+                           " samples along one dim; at most ", kMaxResampleEntries,
+                           " samples are supported");
     }
   }
   return CheckedNumElements(samples, DTypeBytes(DType::kF64)).status();
@@ -77,15 +84,14 @@ absl::StatusOr<RoiAlignParams> RoiAlignParamsOf(const OpCall& call) {
                              ", expected at least 1");
     }
   }
-  out.samples = attrs.Int("sampling_ratio", 0);
-  if (out.samples < 0) {
-    return InvalidArgument("attribute \"sampling_ratio\" is ", out.samples,
-                           ", expected at least 0");
+  const int64_t ratio = attrs.Int("sampling_ratio", 0);
+  if (ratio < 0) {
+    return InvalidArgument("attribute \"sampling_ratio\" is ", ratio, ", expected at least 0");
   }
-  if (out.samples == 0) {
-    return Unimplemented(
-        "attribute \"sampling_ratio\" is 0: as many samples as a region has"
-        " elements, known at run time only; expected at least 1");
+  out.adaptive = ratio == 0;
+  for (int i = 0; i < 2; ++i) {
+    // A region within the tensor has no more elements than that.
+    out.samples[i] = out.adaptive ? (out.dims[i].extent - 1) / out.bins[i] + 1 : ratio;
   }
   RETURN_IF_ERROR(CheckRoiSamples(call, out));
   out.spatial_scale = attrs.Float("spatial_scale", 1);
@@ -126,8 +132,7 @@ class RoiAligner {
         ASSIGN_OR_RETURN(y, d_.Apply(params_.max ? "Max" : "Add", {y, corner}));
       }
     }
-    ASSIGN_OR_RETURN(y, d_.Apply(params_.max ? "ReduceMax" : "ReduceMean", {y},
-                                 {{"axes", Dims{2, 4}}, {"keepdims", int64_t{0}}}));
+    ASSIGN_OR_RETURN(y, params_.adaptive ? OfSamplesThatAre(y) : OfSamples(y));
     ASSIGN_OR_RETURN(y, CastTo(d_, y, d_.call().dtype(0)));
     return d_.Apply("Transpose", {y}, {{"perm", Dims{0, 3, 1, 2}}});
   }
@@ -135,8 +140,33 @@ class RoiAligner {
  private:
   Decomposition::Value Number(double value) { return d_.Scalar(type_, value); }
 
+  absl::StatusOr<Decomposition::Value> OfSamples(Decomposition::Value y) {
+    return d_.Apply(params_.max ? "ReduceMax" : "ReduceMean", {y},
+                    {{"axes", Dims{2, 4}}, {"keepdims", int64_t{0}}});
+  }
+
+  // The same of the samples that each region has; 0 if there is none.
+  absl::StatusOr<Decomposition::Value> OfSamplesThatAre(Decomposition::Value y) {
+    ASSIGN_OR_RETURN(auto is, d_.Apply("And", {is_sample_[0], is_sample_[1]}));
+    ASSIGN_OR_RETURN(is, d_.Apply("Unsqueeze", {is}, {{"axes", Dims{-1}}}));
+    const double absent = params_.max ? -std::numeric_limits<double>::infinity() : 0;
+    ASSIGN_OR_RETURN(y, d_.Apply("Where", {is, y, Number(absent)}));
+    ASSIGN_OR_RETURN(y, d_.Apply(params_.max ? "ReduceMax" : "ReduceSum", {y},
+                                 {{"axes", Dims{2, 4}}, {"keepdims", int64_t{0}}}));
+    ASSIGN_OR_RETURN(auto count, d_.Apply("Mul", {count_[0], count_[1]}));
+    ASSIGN_OR_RETURN(count, CastTo(d_, count, type_));
+    ASSIGN_OR_RETURN(count, d_.Apply("Squeeze", {count}, {{"axes", Dims{4}}}));
+    if (!params_.max) {
+      ASSIGN_OR_RETURN(count, d_.Apply("Max", {count, Number(1)}));
+      return d_.Apply("Div", {y, count});
+    }
+    ASSIGN_OR_RETURN(auto none, d_.Apply("Equal", {count, Number(0)}));
+    return d_.Apply("Where", {none, Number(0), y});
+  }
+
   absl::StatusOr<Decomposition::Value> ToAllSamples(Decomposition::Value x) {
-    const Dims shape = {1, params_.bins[0], params_.samples, params_.bins[1], params_.samples};
+    const Dims shape = {1, params_.bins[0], params_.samples[0], params_.bins[1],
+                        params_.samples[1]};
     return d_.Apply("Expand", {x}, {{"shape", shape}});
   }
 
@@ -156,7 +186,7 @@ class RoiAligner {
   // Coordinates of the samples along height (0) or width (1).
   absl::StatusOr<Decomposition::Value> SamplesAlong(int i) {
     const int64_t bins = params_.bins[i];
-    const int64_t samples = params_.samples;
+    const int64_t samples = params_.samples[i];
     // A region is x1, y1, x2, y2.
     ASSIGN_OR_RETURN(auto begin, Border(i == 0 ? 1 : 0));
     ASSIGN_OR_RETURN(auto end, Border(i == 0 ? 3 : 2));
@@ -165,6 +195,7 @@ class RoiAligner {
       ASSIGN_OR_RETURN(length, d_.Apply("Max", {length, Number(1)}));
     }
     ASSIGN_OR_RETURN(auto bin, d_.Apply("Div", {length, Number(static_cast<double>(bins))}));
+    if (params_.adaptive) return AdaptiveSamples(i, begin, end, bin);
     HostTensor steps(type_, i == 0 ? Dims{bins, samples, 1, 1} : Dims{bins, samples});
     for (int64_t k = 0; k < bins * samples; ++k) {
       const int64_t bin_before = k / samples;
@@ -172,6 +203,45 @@ class RoiAligner {
       steps.SetDouble(k, static_cast<double>(bin_before) + within);
     }
     ASSIGN_OR_RETURN(auto step, d_.Apply("Mul", {bin, d_.Constant(std::move(steps))}));
+    return d_.Apply("Add", {begin, step});
+  }
+
+  // Numbers 0, 1, .. along dim 1 + 2 i + `behind` of [regions, bins, samples, bins, samples].
+  Decomposition::Value Counted(int i, int behind, int64_t count) {
+    Dims dims(static_cast<size_t>(4 - 2 * i - behind), 1);
+    dims[0] = count;
+    HostTensor numbers(DType::kF64, dims);
+    for (int64_t k = 0; k < count; ++k) numbers.SetDouble(k, static_cast<double>(k));
+    return d_.Constant(std::move(numbers));
+  }
+
+  // As many in a bin as it has elements, at most params_.samples: how many of those there are, and
+  // which. Lengths are compared in f64: of those that are whole numbers, rounding makes no others.
+  absl::StatusOr<Decomposition::Value> AdaptiveSamples(int i, Decomposition::Value begin,
+                                                       Decomposition::Value end,
+                                                       Decomposition::Value bin) {
+    auto wide = [&](double value) { return d_.Scalar(DType::kF64, value); };
+    ASSIGN_OR_RETURN(auto first, CastTo(d_, begin, DType::kF64));
+    ASSIGN_OR_RETURN(auto length, CastTo(d_, end, DType::kF64));
+    ASSIGN_OR_RETURN(length, d_.Apply("Sub", {length, first}));
+    if (!params_.half_pixel) {
+      ASSIGN_OR_RETURN(length, d_.Apply("Max", {length, wide(1)}));
+    }
+    ASSIGN_OR_RETURN(auto count,
+                     d_.Apply("Div", {length, wide(static_cast<double>(params_.bins[i]))}));
+    ASSIGN_OR_RETURN(count, d_.Apply("Ceil", {count}));
+    ASSIGN_OR_RETURN(count, d_.Apply("Max", {count, wide(0)}));
+    ASSIGN_OR_RETURN(count_[i],
+                     d_.Apply("Min", {count, wide(static_cast<double>(params_.samples[i]))}));
+    const auto number = Counted(i, 1, params_.samples[i]);
+    ASSIGN_OR_RETURN(auto is, d_.Apply("Less", {number, count_[i]}));
+    ASSIGN_OR_RETURN(is_sample_[i], ToAllSamples(is));
+    ASSIGN_OR_RETURN(auto step, d_.Apply("Add", {number, wide(0.5)}));
+    ASSIGN_OR_RETURN(auto some, d_.Apply("Max", {count_[i], wide(1)}));
+    ASSIGN_OR_RETURN(step, d_.Apply("Div", {step, some}));
+    ASSIGN_OR_RETURN(step, d_.Apply("Add", {step, Counted(i, 0, params_.bins[i])}));
+    ASSIGN_OR_RETURN(step, CastTo(d_, step, type_));
+    ASSIGN_OR_RETURN(step, d_.Apply("Mul", {bin, step}));
     return d_.Apply("Add", {begin, step});
   }
 
@@ -209,6 +279,9 @@ class RoiAligner {
   Decomposition::Value rois_ = 0;
   Decomposition::Value batch_ = 0;
   Decomposition::Value x_ = 0;
+  // Where regions decide, along height and width: how many samples, and whether one is of them.
+  Decomposition::Value count_[2] = {0, 0};
+  Decomposition::Value is_sample_[2] = {0, 0};
 };
 
 // Before opset 16 regions were not moved by half an element.
@@ -225,7 +298,8 @@ absl::Status NormaliseRoiAlign(OnnxCall& call) {
 
 /// y[r, c, i, j] = the mean of samples of x[batch_indices[r], c] in bin (i, j) of region r, each a
 /// weighted sum of the four elements around it; with mode max the largest of these weighted
-/// elements, as ONNX's reference has it
+/// elements, as ONNX's reference has it. Without `sampling_ratio` there are as many samples as a
+/// bin has elements, rounded up; of regions larger than x, as many as x has.
 OpDef DefineRoiAlign() {
   return {.name = "RoiAlign",
           .min_inputs = 3,

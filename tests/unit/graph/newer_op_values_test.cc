@@ -505,6 +505,63 @@ TEST(NewerOpValues, BinsOfRegionsHoldTheirLargest) {
       wanted);
 }
 
+// The same result whether total_sequence_length is a constant or only a run knows it.
+TEST(NewerOpValues, GroupQueryAttentionCountsWhatIsPastByItself) {
+  struct Case {
+    int64_t batch;
+    int64_t rows;
+    int64_t total;
+    Ints last;  // seqlens_k
+  };
+  for (const Case& c :
+       {Case{2, 1, 7, {6, 3}}, Case{1, 1, 4, {3}}, Case{2, 5, 5, {4, 2}}, Case{1, 3, 8, {7}}}) {
+    auto type = DType::kF32;
+    const HostTensor q = Numbers({c.batch, c.rows, 32}, 1, type);
+    const HostTensor k = Numbers({c.batch, c.rows, 16}, 0.9, type);
+    const HostTensor v = Numbers({c.batch, c.rows, 16}, 0.8, type);
+    const HostTensor past = Numbers({c.batch, 2, 9, 8}, 0.7, type);
+    const HostTensor last = Integers(DType::kI32, {c.batch}, c.last);
+    AttrMap attrs = {{"num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}};
+    const std::vector<std::optional<HostTensor>> inputs = {q, k, v, past, past, last};
+    const auto counted = OutputsOf("com.microsoft.GroupQueryAttention", inputs, attrs, 3);
+    attrs.Set("total_sequence_length", c.total);
+    const auto known = OutputsOf("com.microsoft.GroupQueryAttention", inputs, attrs, 3);
+    ASSERT_EQ(counted.size(), 3U);
+    ASSERT_EQ(known.size(), 3U);
+    for (size_t o = 0; o < 3; ++o) {
+      ASSERT_EQ(counted[o].dims(), known[o].dims());
+      for (int64_t i = 0; i < known[o].elements(); ++i) {
+        // Of a prompt, rows of padding attend to what they please.
+        const int64_t row = o == 0 ? i / 32 % c.rows : 0;
+        const auto entry = static_cast<size_t>(o == 0 ? i / 32 / c.rows : 0);
+        if (o == 0 && c.rows == c.total && row > c.last[entry]) continue;
+        ASSERT_NEAR(counted[o].GetDouble(i), known[o].GetDouble(i), 1e-5)
+            << "output " << o << ", element " << i << ", rows " << c.rows;
+      }
+    }
+  }
+}
+
+// A bin of two elements has two samples a side.
+TEST(NewerOpValues, RegionsHaveAsManySamplesAsElements) {
+  const HostTensor x = Numbers({1, 2, 9, 12});
+  HostTensor rois(DType::kF64, {2, 4});
+  const double borders[] = {1, 1, 5, 7, 4, 2, 8, 8};
+  for (int64_t i = 0; i < 8; ++i) rois.SetDouble(i, borders[i]);
+  const HostTensor batch = Integers(DType::kI64, {2}, {0, 0});
+  for (const char* mode : {"avg", "max"}) {
+    AttrMap attrs = {
+        {"output_height", int64_t{3}}, {"output_width", int64_t{2}}, {"mode", std::string(mode)}};
+    const HostTensor adaptive = OutputsOf("RoiAlign", {x, rois, batch}, attrs).at(0);
+    attrs.Set("sampling_ratio", int64_t{2});
+    const HostTensor fixed = OutputsOf("RoiAlign", {x, rois, batch}, attrs).at(0);
+    ASSERT_EQ(adaptive.dims(), fixed.dims());
+    for (int64_t i = 0; i < fixed.elements(); ++i) {
+      EXPECT_NEAR(adaptive.GetDouble(i), fixed.GetDouble(i), 1e-12) << mode << " " << i;
+    }
+  }
+}
+
 TEST(NewerOpValues, BitsOfIntegersAreThoseOfOthers) {
   ExpectValues(
       OutputsOf("BitCast", {Integers(DType::kI8, {3}, {-1, 5, -128})}, {{"to", int64_t{2}}}).at(0),

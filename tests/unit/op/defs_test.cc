@@ -233,6 +233,19 @@ TEST(MicrosoftOps, ShapesAreDerived) {
                  {DType::kI32, {2}}},
                 grouped, 3),
             "f32[2,1,32] f32[2,2,9,8] f32[2,2,9,8]");
+  // What is past is for a run to know: there is room for it and for the new rows.
+  const AttrMap counted = {{"num_heads", int64_t{4}}, {"kv_num_heads", int64_t{2}}};
+  const TensorType past = F32({2, 2, 9, 8});
+  EXPECT_EQ(own("GroupQueryAttention",
+                {F32({2, 1, 32}), F32({2, 1, 16}), F32({2, 1, 16}), past, past, {DType::kI32, {2}}},
+                counted, 3),
+            "f32[2,1,32] f32[2,2,9,8] f32[2,2,9,8]");
+  EXPECT_EQ(
+      own("GroupQueryAttention",
+          {F32({2, 10, 32}), F32({2, 10, 16}), F32({2, 10, 16}), past, past, {DType::kI32, {2}}},
+          counted, 3),
+      "input 6 (total_sequence_length) is known to a run only, and the past has room for 9 "
+      "rows, expected at least the 10 new ones");
   const TensorType one = F32({});
   const TensorType u8 = {DType::kU8, {}};
   EXPECT_EQ(
@@ -329,8 +342,9 @@ TEST(BitCast, IsOfOneWidth) {
   EXPECT_EQ(TypeOf(Call("BitCast", {x}, {{"to", int64_t{4}}})), "u16[3]");
   EXPECT_EQ(TypeOf(Call("BitCast", {x}, {{"to", int64_t{6}}})),
             "attribute \"to\" is i32, input 0 is i16; expected types of one width");
-  EXPECT_EQ(TypeOf(Call("BitCast", {F32({3})}, {{"to", int64_t{6}}})),
-            "the bits of f32 as i32; supported: of integers and bool as integers");
+  EXPECT_EQ(TypeOf(Call("BitCast", {F32({3})}, {{"to", int64_t{6}}})), "i32[3]");
+  EXPECT_EQ(TypeOf(Call("BitCast", {{DType::kBool, {3}}}, {{"to", int64_t{17}}})),
+            "the bits of bool as f8e4m3fn; of bool, supported as those of integers");
 }
 
 TEST(QuantizeLinear, WhatItGivesMayBeAnAttribute) {

@@ -49,6 +49,9 @@ TEST(Expr, TextRoundTripsForEveryScalar) {
       case ScalarTyping::kCast:
         e = Expr::Cast(Expr::Axis(0), DType::kF16);
         break;
+      case ScalarTyping::kBitCast:
+        e = Expr::BitCast(x, DType::kI32);
+        break;
       default:
         e = info.arity == 1 ? Expr::Unary(op, x) : Expr::Binary(op, x, x);
         break;

@@ -153,7 +153,7 @@ TEST(WirePlan, HostileFieldsAreNamed) {
       {"numerics", [](v1::Plan* p) { p->set_numerics(static_cast<v1::Numerics>(9)); },
        "plan.numerics: unknown value 9"},
       {"dtype", [](v1::Plan* p) { p->mutable_tensors(1)->clear_data_type(); },
-       "plan.tensors[1]: data_type: unknown value 0; expected 1..13"},
+       "plan.tensors[1]: data_type: unknown value 0; expected 1..25"},
       {"space", [](v1::Plan* p) { p->mutable_tensors(0)->set_space(static_cast<v1::Space>(-3)); },
        "plan.tensors[0]: space: unknown value -3"},
       {"rank",

@@ -211,7 +211,7 @@ TEST(WireScalars, EnumsRoundTripAndUnknownNumbersFail) {
     EXPECT_EQ(FromWire(ToWire(space)).value(), space);
   }
   EXPECT_FALSE(FromWire(v1::DATA_TYPE_UNSPECIFIED).ok());
-  EXPECT_FALSE(FromWire(static_cast<v1::DataType>(14)).ok());
+  EXPECT_FALSE(FromWire(static_cast<v1::DataType>(kDTypeCount + 1)).ok());
   EXPECT_FALSE(FromWire(static_cast<v1::KernelState>(-1)).ok());
 }
 
