@@ -154,6 +154,7 @@ struct Declared {
 
 std::vector<std::string> NamesOf(const std::vector<NamedTensor>& tensors) {
   std::vector<std::string> out;
+  out.reserve(tensors.size());
   for (const NamedTensor& tensor : tensors) out.push_back(tensor.name);
   return out;
 }
