@@ -208,7 +208,7 @@ static void block0_0(const FusionKernelArgs* args, char* scratch) {
         for (; d1_at + W <= 33; d1_at += W) {
           const i64 d1 = d1_at;
           const vl v0 = splat((i64)*(p1 + d0));
-          const vf v1 = [&] { vf r = {}; for (i64 i = 0; i < W; ++i) r[i] = (p0 + d1)[0 + i * 1 + max_i64(0, min_i64(8, (i64)v0[i] < 0 ? (i64)v0[i] + 9 : (i64)v0[i])) * 33]; return r; }();
+          const vf v1 = load_f32(p0 + d1 + max_i64(0, min_i64(8, (i64)v0[0] < 0 ? (i64)v0[0] + 9 : (i64)v0[0])) * 33);
           const vf v2 = exp_f(v1);
           store_f32(p2 + d0 * 33 + d1, v2);
         }
@@ -216,7 +216,7 @@ static void block0_0(const FusionKernelArgs* args, char* scratch) {
           const i64 d1 = d1_at;
           const i64 d1_left = 33 - d1_at;
           const vl v0 = splat((i64)*(p1 + d0));
-          const vf v1 = [&] { vf r = {}; for (i64 i = 0; i < d1_left; ++i) r[i] = (p0 + d1)[0 + i * 1 + max_i64(0, min_i64(8, (i64)v0[i] < 0 ? (i64)v0[i] + 9 : (i64)v0[i])) * 33]; return r; }();
+          const vf v1 = loadn_f32(p0 + d1 + max_i64(0, min_i64(8, (i64)v0[0] < 0 ? (i64)v0[0] + 9 : (i64)v0[0])) * 33, d1_left);
           const vf v2 = exp_f(v1);
           storen_f32(p2 + d0 * 33 + d1, v2, d1_left);
         }
