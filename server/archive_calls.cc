@@ -117,7 +117,7 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
 
   void OnReadDone(bool ok) override {
     absl::Status submitted = parts_.admission.Resume(*pass_, [this, ok] { ok ? Take() : End(); });
-    if (!submitted.ok()) Finish(Account(submitted));
+    if (!submitted.ok()) Conclude(submitted);
   }
   void OnCancel() override { cancel_.Cancel(); }
   void OnDone() override { delete this; }
@@ -149,7 +149,7 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
 
   void End() {
     absl::Status wanted = cancel_.Check();
-    if (!wanted.ok()) return Finish(Account(wanted));
+    if (!wanted.ok()) return Conclude(wanted);
     absl::StatusOr<ImportOutcome> outcome = import_.Finish();
     if (!outcome.ok()) return Conclude(outcome.status());
     *response_ = BufferOf(EncodeImport(*outcome));

@@ -76,9 +76,10 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(int64_t{1} << 10, int64_t{1} << 30))
       ->capture_default_str();
-  app->add_option("--max-inflight-bytes", config->max_inflight_bytes,
-                  "Bytes of all requests under way; more are refused (RESOURCE_EXHAUSTED). Importing "
-                  "and planning them take up to three quarters of that as well")
+  app->add_option(
+         "--max-inflight-bytes", config->max_inflight_bytes,
+         "Bytes of all requests under way; more are refused (RESOURCE_EXHAUSTED). Importing "
+         "and planning them take up to three quarters of that as well")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

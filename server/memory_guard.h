@@ -13,11 +13,12 @@ namespace fusion {
 
 /// Keeps callers from filling the memory with what is no call yet, or never will be one: heads
 /// that do not end (gRPC 1.51 looks at the size of each part alone), calls that are taken back
-/// faster than they can be forgotten. When the process's memory, but for what its caches keep and its jobs hold or held lately, is
-/// `limit_bytes` above its level of the last minute, the connection that has sent most in the last
-/// second, requests that came whole not counted, is closed, with those that sent at least half as
-/// much, and others, until it is not; new ones are refused. Level: the memory, or, where that is
-/// more than before, a twentieth of the way there every second. Thread-safe.
+/// faster than they can be forgotten. When the process's memory, but for what its caches keep and
+/// its jobs hold or held lately, is `limit_bytes` above its level of the last minute, the
+/// connection that has sent most in the last second, requests that came whole not counted, is
+/// closed, with those that sent at least half as much, and others, until it is not; new ones are
+/// refused. Level: the memory, or, where that is more than before, a twentieth of the way there
+/// every second. Thread-safe.
 class MemoryGuard {
  public:
   struct Reasons {
@@ -26,7 +27,7 @@ class MemoryGuard {
     /// What caches keep of memory; asked once a second.
     std::function<int64_t()> cached;
     /// What imports and plannings hold, which have a bound of their own (JobMemory).
-    std::function<int64_t()> jobs;
+    std::function<int64_t()> jobs = [] { return int64_t{0}; };
     /// Bytes of requests that came whole, by peer, since a second began; `begins`: this one does.
     std::function<ConnectionListener::BytesByPeer(bool begins)> requests;
   };

@@ -3,6 +3,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <fstream>
 #include <utility>
 
 namespace fusion {
@@ -18,6 +19,19 @@ std::string PlainPeer(std::string_view grpc_name) {
   return plain;
 }
 
+namespace {
+
+uid_t OverflowUid() {
+  static const uid_t kUid = [] {
+    uid_t uid = 65534;
+    std::ifstream("/proc/sys/kernel/overflowuid") >> uid;
+    return uid;
+  }();
+  return kUid;
+}
+
+}  // namespace
+
 bool IsOwner(int connection) {
   sockaddr address{};
   socklen_t length = sizeof(address);
@@ -25,7 +39,9 @@ bool IsOwner(int connection) {
   ucred peer{};
   length = sizeof(peer);
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
-  return peer.uid == 0 || peer.uid == geteuid();
+  // In a user namespace, users whom it does not know all look like this one.
+  const bool is_anybody = peer.uid == OverflowUid();
+  return peer.uid == 0 || (peer.uid == geteuid() && !is_anybody);
 }
 
 }  // namespace fusion

@@ -155,7 +155,8 @@ absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progr
                                           .signing_key = arguments.signing_key,
                                           .workers = arguments.workers,
                                           .start_timeout = kStartTimeout}));
-  ASSIGN_OR_RETURN(std::unique_ptr<Client> client, ConnectEmbedded(server.get(), CallOptions(arguments)));
+  ASSIGN_OR_RETURN(std::unique_ptr<Client> client,
+                   ConnectEmbedded(server.get(), CallOptions(arguments)));
   absl::StatusOr<ExitCode> code = work(*client);
   if (absl::IsUnavailable(code.status())) RETURN_IF_ERROR(server->CheckRunning(kEndTimeout));
   return code;

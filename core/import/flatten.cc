@@ -44,6 +44,7 @@ absl::Status AddCaptured(const onnx::GraphProto& body, int depth, int64_t* items
     return ResourceExhausted("bodies are nested deeper than ", kMaxBodyDepth);
   }
   *items += static_cast<int64_t>(defined.size()) + 1;
+  Job::Step(static_cast<int64_t>(defined.size()) + 1);
   for (const auto& input : body.input()) defined.insert(input.name());
   for (const auto& initializer : body.initializer()) defined.insert(initializer.name());
   for (const onnx::NodeProto& node : body.node()) {

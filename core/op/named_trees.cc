@@ -1,6 +1,7 @@
 #include "core/op/named_trees.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -87,11 +88,12 @@ absl::Status AddNodes(const AttrMap& attrs, NamedNames* names, TreeEnsemble* out
                              " entries, expected as many each");
     }
   }
+  std::set<int64_t> seen;  // trees; their nodes may stand anywhere, the first is the root
   for (size_t i = 0; i < count; ++i) {
     if (!names->emplace(std::pair(trees[i], ids[i]), static_cast<int64_t>(i)).second) {
       return InvalidArgument("tree ", trees[i], " has two nodes ", ids[i]);
     }
-    if (i == 0 || trees[i] != trees[i - 1]) out->roots.push_back(static_cast<int64_t>(i));
+    if (seen.insert(trees[i]).second) out->roots.push_back(static_cast<int64_t>(i));
   }
   for (size_t i = 0; i < count; ++i) {
     TreeNode node = {.feature = features[i], .split = splits[i]};

@@ -84,7 +84,8 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
   auto late = std::make_shared<std::atomic<bool>>(false);  // made between the look and the flight
   auto make = [this, work, id, dumps, watch, late, owner,
                asked = clock_.Now()](Interest& interest) -> PlannedOr {
-    if (!dumps.empty()) return MakeInTime(*work, id.second, dumps, asked, watch.get(), interest, owner);
+    if (!dumps.empty())
+      return MakeInTime(*work, id.second, dumps, asked, watch.get(), interest, owner);
     if (auto known = Remembered(id)) {
       *late = true;
       return known;

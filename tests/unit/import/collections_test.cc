@@ -301,8 +301,9 @@ TEST(Trees, RegressorsNameNodesByTree) {
   ml->set_version(3);
   m.Input("x", {2, 1}).Node("TreeEnsembleRegressor", {"x"}, {"y"}, "t").Domain("ai.onnx.ml");
   auto ints = [&](const char* name, std::vector<int64_t> values) { m.Attr(name, values); };
-  ints("nodes_treeids", {0, 0, 0, 1});
-  ints("nodes_nodeids", {0, 1, 2, 0});
+  // The nodes of a tree need not stand together.
+  ints("nodes_treeids", {0, 1, 0, 0});
+  ints("nodes_nodeids", {0, 0, 1, 2});
   ints("nodes_featureids", {0, 0, 0, 0});
   ints("nodes_truenodeids", {1, 0, 0, 0});
   ints("nodes_falsenodeids", {2, 0, 0, 0});

@@ -41,6 +41,7 @@ class MemoryGuardTest : public testing::Test {
         kLimitBytes,
         MemoryGuard::Reasons{.flooded = [] { return false; },
                              .cached = [this] { return cached_.load(); },
+                             .jobs = [this] { return jobs_.load(); },
                              .requests = [](bool) { return ConnectionListener::BytesByPeer(); }},
         *listener_, Logger::Silent());
   }
@@ -71,6 +72,7 @@ class MemoryGuardTest : public testing::Test {
 
   std::atomic<int64_t> taken_{0};
   std::atomic<int64_t> cached_{0};
+  std::atomic<int64_t> jobs_{0};
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<MemoryGuard> guard_;
 };
@@ -82,6 +84,22 @@ TEST_F(MemoryGuardTest, LetsNobodyInWhileMuchMoreIsInUseThanUsual) {
     EXPECT_TRUE(Soon([&] { return !LetsIn(); }));
   }
   EXPECT_TRUE(Soon([&] { return LetsIn(); }));
+}
+
+TEST_F(MemoryGuardTest, WhatJobsHoldIsNoReasonNorWhatTheyHeldLately) {
+  jobs_ = 8 * kLimitBytes;
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  auto held = std::make_unique<Resident>(8 * kLimitBytes);
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_TRUE(LetsIn()) << i;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  // The allocator gives it back later.
+  jobs_ = 0;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_TRUE(LetsIn()) << i;
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
 }
 
 TEST_F(MemoryGuardTest, CachesThatFillAreNoReason) {
