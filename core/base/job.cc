@@ -174,7 +174,7 @@ absl::Status Job::Why() const {
       return status.ok() ? Cancelled("request cancelled") : status;
     }
   }
-  return ResourceExhausted(what_, ": ", kShortage);
+  return ServerBusy(what_, ": ", kShortage);
 }
 
 AtNode::AtNode(int position, std::string_view name, std::string_view op)

@@ -7,11 +7,25 @@
 #include "core/graph/evaluate_loop.h"
 #include "core/graph/evaluate_opaque.h"
 #include "core/graph/program_builder.h"
+#include "core/op/opaque.h"
 #include "core/op/repeat.h"
 #include "core/tensor/passes.h"
 
 namespace fusion {
 namespace {
+
+// Where places follow from the order of what is given, or from a choice among it, every number of
+// it decides.
+void NoteOrders(const LoopOp& op, const std::vector<const EvaluatedValue*>& inputs,
+                DecisionLog* log) {
+  if (op.label != RowOrder::kName && op.label != BoxChoice::kName) return;
+  for (const EvaluatedValue* input : inputs) {
+    for (double number : input->reals) log->Add(ShapeDecision::Keeps::kNumber, number);
+    for (int64_t number : input->integers) {
+      log->Add(ShapeDecision::Keeps::kNumber, static_cast<double>(number));
+    }
+  }
+}
 
 bool IsEmptyBox(const Box& box) {
   for (size_t d = 0; d < box.begin.size(); ++d) {
@@ -320,6 +334,8 @@ class ProgramEvaluator {
         break;
       }
       case LoopOp::kOpaque:
+        // What decides an order or a choice is a decision.
+        if (options_.decisions != nullptr) NoteOrders(op, inputs, options_.decisions);
         RETURN_IF_ERROR(EvaluateOpaque(op, inputs, program_.value(op.output).type, &out));
         break;
       case LoopOp::kResult:

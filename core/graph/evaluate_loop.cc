@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "core/base/contains.h"
+#include "core/base/job.h"
 #include "core/base/parallel.h"
 #include "core/op/indexed_reduction.h"
 
@@ -12,6 +13,8 @@ namespace {
 
 constexpr int64_t kRun = 512;  // elements evaluated at once: fits L1 with a few temporaries
 constexpr int64_t kParallelPoints = 1 << 16;
+// So many between two looks at whether somebody still wants them.
+constexpr int64_t kPointsAtOnce = int64_t{1} << 16;
 
 // The coordinates of every axis that computing `box` visits.
 std::vector<IndexRange> AxisRanges(const LoopBody& body, const Box& box) {
@@ -777,11 +780,18 @@ absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const Evaluate
   ProductForm form;
   if (!empty && FindProductForm(body, inputs, &form)) {
     ProductRunner product(body, form, inputs, ranges, out);
-    ParallelFor(threads, product.tasks(),
-                [&](int64_t begin, int64_t end) { product.Run(begin, end); });
+    if (threads > 1) {
+      ParallelFor(threads, product.tasks(),
+                  [&](int64_t begin, int64_t end) { product.Run(begin, end); });
+      return absl::OkStatus();
+    }
+    for (int64_t task = 0; task < product.tasks(); ++task) {
+      Job::Step();
+      product.Run(task, task + 1);
+    }
     return absl::OkStatus();
   }
-  if (!empty) {
+  if (!empty && log == nullptr) {
     const std::optional<IndexedReduction> indexed = IndexedReductionOf(body);
     if (indexed && UpdateIsFixed(body, *indexed)) {
       return EvaluateAtPlaces(body, *indexed, ranges, inputs, threads, out);
@@ -791,7 +801,13 @@ absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const Evaluate
   if (first.written().empty() || threads <= 1) {
     IndexRange all = first.written().empty() ? IndexRange{0, 1}
                                              : ranges[static_cast<size_t>(first.written()[0])];
-    return first.Run(all.begin, all.end);
+    const int64_t rows = std::max<int64_t>(
+        kPointsAtOnce / std::max<int64_t>(points / std::max<int64_t>(all.size(), 1), 1), 1);
+    for (int64_t begin = all.begin; begin < all.end; begin += rows) {
+      Job::Step();
+      RETURN_IF_ERROR(first.Run(begin, std::min(begin + rows, all.end)));
+    }
+    return absl::OkStatus();
   }
   IndexRange all = ranges[static_cast<size_t>(first.written()[0])];
   std::vector<absl::Status> statuses(static_cast<size_t>(threads), absl::OkStatus());

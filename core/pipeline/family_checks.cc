@@ -5,9 +5,11 @@
 #include <cstdlib>
 #include <map>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "core/base/contains.h"
+#include "core/base/job.h"
 #include "core/codegen/generalise.h"
 #include "core/graph/evaluate.h"
 #include "core/graph/test_values.h"
@@ -117,14 +119,17 @@ class DecisionProver {
  public:
   DecisionProver(const ShapeFamily& family, const std::vector<CheckedPoint>& points)
       : family_(family), points_(points) {
-    // The ends of each range and their neighbours are points themselves.
+    // The ends of each range and their neighbours are points themselves, each with some values of
+    // the other symbols only.
     constexpr int64_t kEnds = 2;
     for (const DimRange& range : family.symbols) {
       const int64_t low = range.least / range.multiple;
       const int64_t high = range.most / range.multiple;
       const bool inner = high - low >= 2 * kEnds;
-      least_.push_back(inner ? low + kEnds : low);
-      most_.push_back(inner ? high - kEnds : high);
+      least_.push_back(low);
+      most_.push_back(high);
+      inner_least_.push_back(inner ? low + kEnds : low);
+      inner_most_.push_back(inner ? high - kEnds : high);
     }
     for (const CheckedPoint& point : points) units_.push_back(point.units);
   }
@@ -148,10 +153,10 @@ class DecisionProver {
   }
 
   absl::Status RefusedNode(const NodeDecisions& node, const std::vector<std::string>& names) const {
-    return FailedPrecondition(DescribeNode(node.node, node.op), ": the value of dim ",
-                              StrJoin(names, ", "),
-                              " decides what it gives, and that is not proven to stay the same for ",
-                              ShownRanges(family_), "; ", WayOut(names));
+    return FailedPrecondition(
+        DescribeNode(node.node, node.op), ": the value of dim ", StrJoin(names, ", "),
+        " decides what it gives, and that is not proven to stay the same for ",
+        ShownRanges(family_), "; ", WayOut(names));
   }
 
   absl::Status CheckNode(size_t n) {
@@ -181,6 +186,7 @@ class DecisionProver {
     });
     if (constant) return true;
     if (keeps == Keeps::kNumber) return false;
+    Job::Step();
     auto [known, fresh] = known_.try_emplace({keeps, numbers}, false);
     if (fresh) known->second = Proven(keeps, numbers);
     return known->second;
@@ -192,7 +198,13 @@ class DecisionProver {
     const std::optional<SizeExpr> form = FitSize(units_, *whole);
     if (!form.has_value()) return false;
     if (keeps == Keeps::kForm) return true;
-    const SignRange sign = SignOf(*form, least_, most_, 0);
+    std::set<int> symbols;
+    for (const SizeExpr::Term& term : form->terms()) {
+      symbols.insert(term.symbols.begin(), term.symbols.end());
+    }
+    const bool alone = symbols.size() <= 1;
+    const SignRange sign =
+        SignOf(*form, alone ? inner_least_ : least_, alone ? inner_most_ : most_, 0);
     switch (keeps) {
       case Keeps::kNegative:
         return !sign.below || (!sign.zero && !sign.above);
@@ -208,16 +220,36 @@ class DecisionProver {
   const ShapeFamily& family_;
   const std::vector<CheckedPoint>& points_;
   std::vector<Units> units_;
-  Units least_;  // of what lies between the ends
+  Units least_;
   Units most_;
+  Units inner_least_;  // between the ends
+  Units inner_most_;
   std::map<std::pair<Keeps, std::vector<double>>, bool> known_;
 };
 
 // ---- programs ----
 
-// Whether two programs give the same values on random inputs; FailedPrecondition if there are too
-// many elements to find out.
+// The numbers that a program is made with, sorted, as text.
+std::vector<std::string> NumbersIn(const Program& program) {
+  std::vector<std::string> out;
+  for (const Value& value : program.values) {
+    if (value.kind == TensorKind::kConstant) out.push_back(TensorToText(*value.value));
+  }
+  for (const LoopOp& op : program.ops) {
+    if (op.kind != LoopOp::kLoop) continue;
+    op.body.value.VisitOnce([&](const Expr& e) {
+      if (e.op() == ScalarOp::kConst) out.push_back(StrCat(e.value(), " ", e.integer()));
+    });
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// Whether two programs that are made with the same numbers give the same values on random inputs;
+// FailedPrecondition if there are too many elements to find out. A number that is another one may
+// matter for other inputs alone.
 absl::StatusOr<bool> ComputeAlike(const Program& a, const Program& b, const CancelToken* cancel) {
+  if (NumbersIn(a) != NumbersIn(b)) return false;
   if (a.inputs.size() != b.inputs.size() || a.outputs.size() != b.outputs.size() ||
       a.weights.size() != b.weights.size()) {
     return false;
@@ -416,8 +448,8 @@ class ProgramChecker {
     return NamesIn(family_, units, numbers);
   }
 
-  // The node of the first line from the first difference on that an operator gives; else of the last
-  // one before it.
+  // The node of the first line from the first difference on that an operator gives; else of the
+  // last one before it.
   std::string FirstDifference(const std::string& a, const std::string& b) const {
     const std::vector<std::string_view> first = StrSplit(a, '\n');
     const std::vector<std::string_view> second = StrSplit(b, '\n');
@@ -427,7 +459,8 @@ class ProgramChecker {
       differ = differ || i >= second.size() || first[i] != second[i];
       const size_t at = first[i].find(" @");
       if (at == std::string_view::npos) continue;
-      const auto node = static_cast<size_t>(std::atoi(std::string(first[i].substr(at + 2)).c_str()));
+      const auto node =
+          static_cast<size_t>(std::atoi(std::string(first[i].substr(at + 2)).c_str()));
       if (node >= node_names_.size()) continue;
       found = StrCat("node ", QuoteShort(node_names_[node]));
       if (differ) break;
@@ -456,10 +489,10 @@ class ProgramChecker {
 }  // namespace
 
 std::string WayOut(const std::vector<std::string>& names) {
-  return StrCat("plan parts of the range by themselves, within which that stays the same (fusionctl: "
-                "--range ",
-                names.front(), "=MIN..MAX), or give the dim one value (--bind ", names.front(),
-                "=VALUE)");
+  return StrCat(
+      "plan parts of the range by themselves, within which that stays the same (fusionctl: "
+      "--range ",
+      names.front(), "=MIN..MAX), or give the dim one value (--bind ", names.front(), "=VALUE)");
 }
 
 absl::Status CheckFamily(const ShapeFamily& family, const std::vector<std::string>& node_names,

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/contains.h"
+#include "core/base/job.h"
 
 namespace fusion {
 namespace {
@@ -196,7 +197,10 @@ int ProgramUses::ReductionsAlong(ValueId v, int dim) const {
 }
 
 void ProgramUses::CollectAlong(ValueId v, int dim, Seen* seen, std::set<LoopId>* found) const {
-  if (!seen->emplace(v, dim).second) return;
+  Job::Step();
+  // Of long chains the nearest decide.
+  constexpr size_t kMostSeen = 4096;
+  if (seen->size() >= kMostSeen || !seen->emplace(v, dim).second) return;
   const Dim& whole = program_.value(v).type.shape.dim(dim);
   for (LoopId l : ReadersOf(v)) {
     const LoopOp& op = program_.op(l);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/contains.h"
+#include "core/base/job.h"
 #include "core/graph/tidy.h"
 #include "core/plan/inlined_reads.h"
 
@@ -365,6 +366,8 @@ class Uniter {
     if (!IsMap(op) || op.body.value.op() != ScalarOp::kAdd || op.body.value.type() != DType::kF32) {
       return false;
     }
+    Job::Step();
+    if (gone->size() > 2 * kMostPieces) return false;  // deep, whatever it ends with
     std::vector<Expr> open = {op.body.value};
     while (!open.empty()) {
       const Expr e = open.back();

@@ -8,7 +8,8 @@ namespace fusion {
 namespace {
 
 constexpr int64_t kMostRow = int64_t{1} << 31;
-// Rows that lie beside each other are folded together, so many of them at least: four vectors of 16.
+// Rows that lie beside each other are folded together, so many of them at least: four vectors
+// of 16.
 constexpr int64_t kRowsBeside = 64;
 // Elements of a block of a long row: its part in a fold takes some 10 us, ten times what handing
 // out a task and reading the row twice cost.
@@ -73,10 +74,8 @@ class OpaqueLowering {
                            .shape = dims,
                            .layout = {.strides = RowMajorStrides(dims)}});
     params.push_back({.value = v, .output = output});
-    out_.group.views[v] = {.dtype = type.dtype,
-                           .shape = dims,
-                           .strides = RowMajorStrides(dims),
-                           .constant = constant};
+    out_.group.views[v] = {
+        .dtype = type.dtype, .shape = dims, .strides = RowMajorStrides(dims), .constant = constant};
     return static_cast<BufferId>(params.size()) - 1;
   }
 
@@ -116,8 +115,9 @@ class OpaqueLowering {
                      fold.rows.outer < device_.threads;
     if (!cut) {
       call_.over = {outer, inner};
-      // Blocks for each thread, as wide as that leaves them.
-      const int64_t beside = fold.rows.inner * fold.rows.outer / (int64_t{2} * device_.threads);
+      // Blocks for each thread, as wide as that leaves them, unless extents may not decide.
+      const int64_t beside =
+          options_.open ? 0 : fold.rows.inner * fold.rows.outer / (int64_t{2} * device_.threads);
       AddPhase({{outer, 1}, {inner, std::max(beside / kRowsBeside, int64_t{1}) * kRowsBeside}},
                call_);
       return absl::OkStatus();

@@ -19,8 +19,9 @@ std::pair<std::string, std::string> FoldOf(const std::string& monoid, DType type
                                 : monoid == "max"  ? "FoldMax"
                                                    : "FoldMin";
   return {StrCat(name, "<", element, ">"),
-          StrCat("(", element, ")", ElementLiteral(type, IsFloat(type) ? identity.value() : 0,
-                                                   IsFloat(type) ? 0 : identity.integer()))};
+          StrCat("(", element, ")",
+                 ElementLiteral(type, IsFloat(type) ? identity.value() : 0,
+                                IsFloat(type) ? 0 : identity.integer()))};
 }
 
 }  // namespace
@@ -29,8 +30,8 @@ std::string CpuEmitter::PlainPointer(BufferId id) const {
   return StrCat(buffer(id).name, guard_ ? ".plain()" : "");
 }
 
-// Guarded kernels look once whether whole params have room; what the call does inside of them is its
-// own.
+// Guarded kernels look once whether whole params have room; what the call does inside of them is
+// its own.
 void CpuEmitter::OpenWholeParams(const CallStmt& call) {
   if (!guard_) return;
   std::vector<std::string> tests;
@@ -66,7 +67,8 @@ absl::Status CpuEmitter::Write(const CallStmt& call) {
 }
 
 std::string CpuEmitter::WindowArgs(const std::vector<DimId>& over) const {
-  return StrJoin(over, ", ", [this](DimId d) { return StrCat(window(d).begin, ", ", window(d).end); });
+  return StrJoin(over, ", ",
+                 [this](DimId d) { return StrCat(window(d).begin, ", ", window(d).end); });
 }
 
 void CpuEmitter::WriteRunningFold(const CallStmt& call) {
@@ -124,8 +126,8 @@ void CpuEmitter::WriteBoxChoice(const CallStmt& call) {
   const BoxChoice choice = BoxChoiceOf(call.attrs, scores);
   Use("box_choice");
   const std::string batch = window(call.over[0]).begin;
-  const std::string row = StrCat("(", batch, " * ", choice.classes, " + ",
-                                 window(call.over[1]).begin, ")");
+  const std::string row =
+      StrCat("(", batch, " * ", choice.classes, " + ", window(call.over[1]).begin, ")");
   out_.Line("choose_boxes<", BoolName(choice.centred), ">(", PlainPointer(call.inputs[0]), " + ",
             batch, " * ", 4 * choice.boxes, ", ", PlainPointer(call.inputs[1]), " + ", row, " * ",
             choice.boxes, ", ", PlainPointer(call.inputs[2]), "[0], ",

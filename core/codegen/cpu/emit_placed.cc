@@ -174,11 +174,11 @@ void CpuEmitter::WriteReduceAtPlace(const Region& region, const ElementOp& op, c
   if (region.scattered) {
     const std::string count = lanes.count.empty() ? "W" : lanes.count;
     const int64_t step = StepAlong(a, region.vector);
-    out_.Open("for (i64 i = 0; i < ", count, "; ++i)");
-    OpenAtPlace(each, StrCat(ValueName(each.place), "[i]"));
-    const std::string lane = step == 0 ? "" : step == 1 ? " + i" : StrCat(" + i * ", step);
+    out_.Open("for (i64 lane = 0; lane < ", count, "; ++lane)");
+    OpenAtPlace(each, StrCat(ValueName(each.place), "[lane]"));
+    const std::string lane = step == 0 ? "" : step == 1 ? " + lane" : StrCat(" + lane * ", step);
     const std::string place = StrCat("*(", Address(a), lane, ")");
-    out_.Line(place, " = ", MergeScalars(op.monoid, type, place, StrCat(value, "[i]")), ";");
+    out_.Line(place, " = ", MergeScalars(op.monoid, type, place, StrCat(value, "[lane]")), ";");
     CloseAtPlace(each);
     out_.Close();
     return;

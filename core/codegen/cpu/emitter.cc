@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <limits>
 #include <set>
 
 #include "core/schedule/access.h"
@@ -390,6 +391,12 @@ void CpuEmitter::WriteDescriptor() {
 void CpuEmitter::WriteReach() {
   out_.Open("static i64 reach(int tensor, const i64*", IsMember() ? " dims" : "", ")");
   WriteSizes(/*args=*/false);
+  // Its own memory is that of the largest member.
+  for (size_t d = 0; IsMember() && d < s_.dims.size(); ++d) {
+    if (!varies_[d]) continue;
+    out_.Line("if (", s_.dims[d].extent, " > ", most_->dims[d].extent, ") return ",
+              std::numeric_limits<int64_t>::max(), ";");
+  }
   const std::vector<int64_t> reach = ReachOfParams(s_);
   out_.Open("switch (tensor)");
   for (size_t p = 0; p < reach.size(); ++p) out_.Line("case ", p, ": return ", reach[p], ";");
