@@ -148,6 +148,8 @@ class Flattener {
   absl::Status DefineOutputs(Frame* frame) {
     std::unordered_set<std::string_view> constants;
     for (const onnx::NodeProto& node : *frame->nodes) {
+      const std::string own_name = NodeName(node);
+      const AtNode at(own_name, node.op_type());
       Job::Step();
       RETURN_IF_ERROR(Charge(1 + node.output_size()));
       for (const std::string& name : node.output()) {
@@ -202,6 +204,10 @@ class Flattener {
     }
     RETURN_IF_ERROR(Charge(node.input_size() + node.output_size() + node.attribute_size()));
     FlatNode flat{.proto = &node, .name = frame.prefix + NodeName(node)};
+    {
+      const AtNode at(flat.name, node.op_type());
+      Job::Step();
+    }
     flat.domain = NormalDomain(node.domain());
     flat.op = node.op_type();
     if (auto opset = frame.opsets->find(flat.domain); opset != frame.opsets->end()) {

@@ -96,6 +96,7 @@ TEST_P(RandomGraphs, TextFormsReadBack) {
   for (size_t g = 0; g < model->groups.size(); ++g) {
     const std::vector<LoopId>& loops = model->groups[g];
     if (loops.empty() || model->bodies.contains(static_cast<int>(g))) continue;
+    if (model->program.op(loops[0]).kind == LoopOp::kOpaque) continue;  // it has no space
     auto smg = BuildSmg(model->program, loops);
     ASSERT_TRUE(smg.ok()) << smg.status() << "\n" << text;
     auto back = ParseSmg(ToString(*smg), model->program);

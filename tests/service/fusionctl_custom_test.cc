@@ -56,7 +56,7 @@ TEST_F(CustomOpsCommandTest, MistakesAreShownInTheirPlace) {
   ProgramResult unknown = Ctl({"plan", model, "--custom-ops", lacking});
   EXPECT_EQ(unknown.code, 3);
   EXPECT_THAT(unknown.err, AllOf(HasSubstr("op \"Snake\" of domain \"acme\""),
-                                 HasSubstr("custom_ops defines others")));
+                                 HasSubstr("--custom-ops defines others")));
   EXPECT_EQ(Ctl({"plan", model, "--custom-ops", dir_.path("none.txt")}).code, 3);
 }
 

@@ -326,7 +326,7 @@ TEST_F(FusionctlFamilyTest, BadRangesAreSaidInOneLine) {
   EXPECT_EQ(one.code, 0) << "one value leaves nothing open: " << one.err;
   ProgramResult none = Ctl({"plan", model, "--range", "seq=0..1", "--bind", "batch=1"});
   EXPECT_EQ(none.code, 3);
-  EXPECT_THAT(none.err, HasSubstr("options.dim_ranges[\"seq\"]: 0..1; expected a largest value"));
+  EXPECT_THAT(none.err, HasSubstr("--range \"seq\": 0..1; expected a largest value"));
   ProgramResult unknown = Ctl({"plan", model, "--range", "sequence=1..8"});
   EXPECT_EQ(unknown.code, 3);
   EXPECT_THAT(unknown.err, HasSubstr("\"sequence\""));

@@ -96,7 +96,7 @@ TEST_F(FusionctlTest, VerifyTakesItsDataFromFiles) {
   ASSERT_TRUE(SaveTestDataSet(dir_.path("more"), data).ok());
   ProgramResult more = Ctl({"verify", path, "--data", dir_.path("more")});
   EXPECT_EQ(more.code, 3);
-  EXPECT_THAT(more.err, HasSubstr("has output_1.pb, the model has 1 output"));
+  EXPECT_THAT(more.err, HasSubstr("has output_1 and the model has 1 output"));
   data.outputs.clear();
   ASSERT_TRUE(SaveTestDataSet(dir_.path("inputs"), data).ok());
   report = CtlJson({"verify", path, "--data", dir_.path("inputs")});

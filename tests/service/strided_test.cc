@@ -245,7 +245,7 @@ TEST_F(FusionctlStridedTest, StridesThatDoNotFitAreNamed) {
   for (const Case& c : std::initializer_list<Case>{
            {"x", 2, "expected NAME=STRIDE,STRIDE,..., got \"x\""},
            {"x=1,", 2, "expected NAME=STRIDE,STRIDE,..."},
-           {"z=1,2", 3, "bound_strides[0]: tensor \"z\": the graph has no such input or output"},
+           {"z=1,2", 3, "--strides[0]: tensor \"z\": the graph has no such input or output"},
            {"x=12", 3, "1 strides; expected 2, one for each dim"},
            {"x=0,1", 3, "stride 0 of dim 0; expected 1.."},
            {"x=11,1", 3, "stride 11 of dim 0 of [9,12]; expected at least 12"}}) {

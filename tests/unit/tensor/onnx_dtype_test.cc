@@ -18,7 +18,8 @@ TEST(OnnxTypeName, EveryTypeHasOne) {
   EXPECT_EQ(OnnxTypeName(23), "FLOAT4E2M1 (23)");
   EXPECT_EQ(OnnxTypeName(24), "FLOAT8E8M0 (24)");
   EXPECT_EQ(OnnxTypeName(26), "INT2 (26)");
-  EXPECT_EQ(OnnxTypeName(27), "number 27");
+  EXPECT_EQ(OnnxTypeName(28), "FLOAT6E3M2 (28)");
+  EXPECT_EQ(OnnxTypeName(29), "number 29");
   EXPECT_EQ(OnnxTypeName(-1), "number -1");
   EXPECT_EQ(OnnxTypeName(int64_t{1} << 40), StrCat("number ", int64_t{1} << 40));
 }
