@@ -10,8 +10,8 @@
 
 #include "core/base/file.h"
 #include "core/base/text.h"
+#include "core/import/supported_ops.h"
 #include "core/onnx/model_io.h"
-#include "core/op/op_def.h"
 #include "tests/models/models.h"
 #include "tests/models/onnx_builder.h"
 #include "tests/service/run_program.h"
@@ -175,8 +175,13 @@ TEST_F(DocumentationTest, TheExampleOfARegisteredKernelRuns) {
 }
 
 TEST_F(DocumentationTest, TheListOfOperatorsIsComplete) {
-  std::string all = ListModelOps();
-  std::erase(all, ',');
+  // Those of which the text before it says what they become are not in it.
+  const std::set<std::string> told = {"Constant", "Dropout", "If", "Loop", "Scan"};
+  std::vector<std::string> names;
+  for (const SupportedOp& op : SupportedOps()) {
+    if (!told.contains(op.name)) names.push_back(op.name);
+  }
+  const std::string all = StrJoin(names, " ");
   std::vector<std::string> lists;
   for (const std::string& block : Blocks(ReadOrDie("README.md"), "")) {
     if (block.starts_with("Abs ")) lists.push_back(StrJoin(Lines(block), " "));
