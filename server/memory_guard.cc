@@ -36,8 +36,10 @@ void MemoryGuard::Stop() {
 
 void MemoryGuard::Watch() {
   for (int look = 0; !over_.WaitFor(kLook); ++look) {
-    jobs_ = std::max(jobs_, reasons_.jobs());
-    const int64_t now = ResidentBytes() - cached_ - jobs_;
+    const int64_t jobs = reasons_.jobs();
+    jobs_ = std::max(jobs_, jobs);
+    const int64_t used = ResidentBytes() - cached_;
+    const int64_t now = used - jobs_;
     const bool flooded = reasons_.flooded();
     const bool is_short = flooded || now - level_ > limit_bytes_;
     listener_.SetShortOfMemory(is_short);
@@ -46,7 +48,7 @@ void MemoryGuard::Watch() {
     listener_.NoteReceived();
     reasons_.requests(/*begins=*/true);
     // What stays is usual after a while.
-    level_ = std::min(now, level_ + (now - level_) / 20);
+    level_ = std::min(used - jobs, level_ + (used - jobs - level_) / 20);
     // What caches let go of the allocator gives back after a while.
     cached_ = std::max(reasons_.cached(), cached_ - cached_ / 20);
     jobs_ -= jobs_ / 20;

@@ -3,7 +3,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <fstream>
+#include <limits>
+#include <optional>
 #include <utility>
 
 namespace fusion {
@@ -21,13 +24,18 @@ std::string PlainPeer(std::string_view grpc_name) {
 
 namespace {
 
-uid_t OverflowUid() {
-  static const uid_t kUid = [] {
+// The user as whom this user namespace shows all users that it does not know; none where it knows
+// all.
+std::optional<uid_t> UnknownUser() {
+  static const std::optional<uid_t> kUser = []() -> std::optional<uid_t> {
+    uint64_t first = 1, outside = 1, count = 0;
+    std::ifstream("/proc/self/uid_map") >> first >> outside >> count;
+    if (first == 0 && count >= std::numeric_limits<uint32_t>::max()) return std::nullopt;
     uid_t uid = 65534;
     std::ifstream("/proc/sys/kernel/overflowuid") >> uid;
     return uid;
   }();
-  return kUid;
+  return kUser;
 }
 
 }  // namespace
@@ -39,9 +47,7 @@ bool IsOwner(int connection) {
   ucred peer{};
   length = sizeof(peer);
   if (getsockopt(connection, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return false;
-  // In a user namespace, users whom it does not know all look like this one.
-  const bool is_anybody = peer.uid == OverflowUid();
-  return peer.uid == 0 || (peer.uid == geteuid() && !is_anybody);
+  return peer.uid == 0 || (peer.uid == geteuid() && peer.uid != UnknownUser());
 }
 
 }  // namespace fusion

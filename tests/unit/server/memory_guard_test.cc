@@ -87,12 +87,12 @@ TEST_F(MemoryGuardTest, LetsNobodyInWhileMuchMoreIsInUseThanUsual) {
 }
 
 TEST_F(MemoryGuardTest, WhatJobsHoldIsNoReasonNorWhatTheyHeldLately) {
-  jobs_ = 8 * kLimitBytes;
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
-  auto held = std::make_unique<Resident>(8 * kLimitBytes);
-  for (int i = 0; i < 50; ++i) {
+  std::vector<std::unique_ptr<Resident>> held;
+  for (int i = 0; i < 32; ++i) {
+    held.push_back(std::make_unique<Resident>(kLimitBytes / 4));
+    jobs_ += kLimitBytes / 4;
     EXPECT_TRUE(LetsIn()) << i;
-    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    std::this_thread::sleep_for(std::chrono::milliseconds(40));
   }
   // The allocator gives it back later.
   jobs_ = 0;
