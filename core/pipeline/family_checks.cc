@@ -229,27 +229,39 @@ class DecisionProver {
 
 // ---- programs ----
 
-// The numbers that a program is made with, sorted, as text.
-std::vector<std::string> NumbersIn(const Program& program) {
+// What a program compares values with, and its tables, sorted, as text: what they decide need not
+// show in values that happen to be tried.
+std::vector<std::string> ThresholdsIn(const Program& program) {
   std::vector<std::string> out;
   for (const Value& value : program.values) {
-    if (value.kind == TensorKind::kConstant) out.push_back(TensorToText(*value.value));
+    if (value.kind == TensorKind::kConstant && value.value->elements() > 1) {
+      out.push_back(TensorToText(*value.value));
+    }
   }
   for (const LoopOp& op : program.ops) {
     if (op.kind != LoopOp::kLoop) continue;
     op.body.value.VisitOnce([&](const Expr& e) {
-      if (e.op() == ScalarOp::kConst) out.push_back(StrCat(e.value(), " ", e.integer()));
+      const bool compares = e.op() == ScalarOp::kMin || e.op() == ScalarOp::kMax ||
+                            GetScalarInfo(e.op()).typing == ScalarTyping::kCompare;
+      for (size_t i = 0; compares && i < e.args().size(); ++i) {
+        const Expr& arg = e.args()[i];
+        if (arg.op() == ScalarOp::kConst) out.push_back(StrCat(arg.value(), " ", arg.integer()));
+      }
     });
   }
   std::sort(out.begin(), out.end());
   return out;
 }
 
-// Whether two programs that are made with the same numbers give the same values on random inputs;
-// FailedPrecondition if there are too many elements to find out. A number that is another one may
-// matter for other inputs alone.
+// Whether two programs, neither of which compares with other numbers, give the same values on
+// random inputs;// FailedPrecondition if there are too many elements to find out.
 absl::StatusOr<bool> ComputeAlike(const Program& a, const Program& b, const CancelToken* cancel) {
-  if (NumbersIn(a) != NumbersIn(b)) return false;
+  // One may have further ones: an op may be made in another way for a few elements.
+  const std::vector<std::string> in_a = ThresholdsIn(a);
+  const std::vector<std::string> in_b = ThresholdsIn(b);
+  const bool same = std::includes(in_a.begin(), in_a.end(), in_b.begin(), in_b.end()) ||
+                    std::includes(in_b.begin(), in_b.end(), in_a.begin(), in_a.end());
+  if (!same) return false;
   if (a.inputs.size() != b.inputs.size() || a.outputs.size() != b.outputs.size() ||
       a.weights.size() != b.weights.size()) {
     return false;

@@ -96,7 +96,8 @@ TEST(CheckFamily, OneLengthThatIsEqualIsFoundHoweverLongTheRange) {
     m.Node("Where", {"is", "equal", "n"}, {"c"}, "chooses");
     const absl::Status always = Check(Scale(m, "c"), 1, 100000);
     // Where(n == k, k, n) is n: nothing is wrong, and nothing proves it.
-    EXPECT_THAT(Message(always), AllOf(HasSubstr("node \"asks\" (Equal)"), HasSubstr("S=1..100000")));
+    EXPECT_THAT(Message(always),
+                AllOf(HasSubstr("node \"asks\" (Equal)"), HasSubstr("S=1..100000")));
     TestModel other = WithLength();
     Number(other, "equal", equal).Node("Equal", {"n", "equal"}, {"is"}, "asks");
     other.Node("Where", {"is", "equal", "n"}, {"c"}, "chooses");
@@ -109,6 +110,20 @@ TEST(CheckFamily, FewLengthsAreAllTried) {
   Number(m, "equal", 7).Node("Equal", {"n", "equal"}, {"is"}, "asks");
   m.Node("Where", {"is", "equal", "n"}, {"c"}, "chooses");
   EXPECT_TRUE(Check(Scale(m, "c"), 1, 12).ok()) << "of twelve values each is right";
+}
+
+// Random inputs lie below both.
+TEST(CheckFamily, AThresholdThatALengthDecidesIsSeenThoughNoValueReachesIt) {
+  TestModel m = WithLength();
+  Number(m, "one", 1);
+  Number(m, "few", 10);
+  Number(m, "many", 1000);
+  m.Node("Equal", {"n", "one"}, {"is"}, "asks");
+  m.Node("Where", {"is", "many", "few"}, {"c"}, "chooses");
+  m.Node("Cast", {"c"}, {"most"}).Attr("to", 1);
+  m.Node("Min", {"x", "most"}, {"y"}, "clips").Output("y");
+  const absl::Status status = Check(m, 1, 64);
+  EXPECT_THAT(Message(status), AllOf(HasSubstr("\"asks\""), HasSubstr("--bind S=")));
 }
 
 TEST(CheckFamily, SlicesAreCutShortWhereRowsEnd) {
@@ -128,7 +143,7 @@ TEST(CheckFamily, AModelThatIsInvalidAtAnEndIsRefusedWithTheValue) {
   m.Node("TopK", {"x", "k"}, {"y", "i"}, "top").Attr("axis", 0).Output("y");
   const absl::Status status = Check(m, 2, 40);
   EXPECT_THAT(Message(status), AllOf(HasSubstr("S=2"), HasSubstr("\"top\"")));
-  EXPECT_TRUE(Check(m, 3, 40).ok());
+  EXPECT_TRUE(Check(m, 3, 40).ok()) << Check(m, 3, 40);
 }
 
 }  // namespace
