@@ -126,13 +126,9 @@ absl::StatusOr<GroupedSizes> GroupedSizesOf(const OpCall& call) {
     out.capacity = past.shape.dim(2).value();
   }
   if (out.counted) {
-    // The room for the past holds the new rows too, unless there is none and all are new.
-    out.total = call.has_input(kCachedKey) ? out.capacity : out.rows;
-    if (out.total >= out.rows) return out;
-    return InvalidArgument(
-        "input 6 (total_sequence_length) is known to a run only, and the past has "
-        "room for ",
-        out.capacity, " rows, expected at least the ", out.rows, " new ones");
+    // As many rows as there can be: those of the past, and the new ones behind what is past.
+    out.total = out.capacity + out.rows;
+    return out;
   }
   if (out.total < out.rows || (!out.prompt && out.capacity < out.total - out.rows)) {
     return InvalidArgument("input 6 (total_sequence_length) is ", out.total, " for ", out.rows,
@@ -294,8 +290,8 @@ absl::StatusOr<GroupedHeads> GroupedHeadsOf(Decomposition& d, const GroupedSizes
 /// y = softmax(q k^T * scale + attention_bias) v over `num_heads` heads of queries, of which
 /// several share one of the `kv_num_heads` heads of keys and values; these stand behind those of
 /// the past, for entry b of the batch behind the first seqlens_k[b] + 1 - rows of it (none if
-/// total_sequence_length, if a constant, is the number of rows; where only a run knows it, the past
-/// is a buffer that has room for the new rows, and is given back as large). Inputs are as ONNX
+/// total_sequence_length, if a constant, is the number of rows; where only a run knows it,
+/// seqlens_k alone counts, and the past is given back longer by the new rows). Inputs are as ONNX
 /// Runtime has them: query, key, value [batch, rows, heads * n] (or all three side by side in
 /// query), past_key and past_value [batch, heads, past, n], seqlens_k, total_sequence_length,
 /// cos_cache and sin_cache (with `do_rotary`: queries and keys are turned by their position),

@@ -529,13 +529,18 @@ TEST(NewerOpValues, GroupQueryAttentionCountsWhatIsPastByItself) {
     ASSERT_EQ(counted.size(), 3U);
     ASSERT_EQ(known.size(), 3U);
     for (size_t o = 0; o < 3; ++o) {
-      ASSERT_EQ(counted[o].dims(), known[o].dims());
+      // Only a run knows that not all of the past counts: there is room for the new rows behind it.
+      Dims longer = known[o].dims();
+      if (o > 0) longer[2] = 9 + c.rows;
+      ASSERT_EQ(counted[o].dims(), longer);
       for (int64_t i = 0; i < known[o].elements(); ++i) {
+        const int64_t own = known[o].dims()[2] * 8;
+        const int64_t at = o == 0 ? i : i / own * longer[2] * 8 + i % own;
         // Of a prompt, rows of padding attend to what they please.
         const int64_t row = o == 0 ? i / 32 % c.rows : 0;
         const auto entry = static_cast<size_t>(o == 0 ? i / 32 / c.rows : 0);
         if (o == 0 && c.rows == c.total && row > c.last[entry]) continue;
-        ASSERT_NEAR(counted[o].GetDouble(i), known[o].GetDouble(i), 1e-5)
+        ASSERT_NEAR(counted[o].GetDouble(at), known[o].GetDouble(i), 1e-5)
             << "output " << o << ", element " << i << ", rows " << c.rows;
       }
     }
