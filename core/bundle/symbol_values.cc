@@ -29,7 +29,8 @@ class Solver {
     std::vector<int64_t> out;
     for (size_t s = 0; s < units_.size(); ++s) {
       if (!units_[s].has_value()) {
-        return InvalidArgument("no dim of an input says what ", Symbol(s), " is");
+        return InvalidArgument("no dim of an input says what ", Symbol(s),
+                               " is; plan for one value of it (fusionctl: --bind)");
       }
       out.push_back(*units_[s]);
     }
