@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 
 #include <random>
+#include <thread>
 
 #include "absl/strings/str_replace.h"
 #include "core/pipeline/plan_key.h"
@@ -25,6 +26,9 @@ class RemakeTest : public FusionPipelineTest {
     for (const KernelStatus& kernel : reply.kernels) {
       if (kernel.state == KernelState::kReady) claimed.kernels[kernel.key] = kernel.content;
     }
+    // What is answered may be written a moment later: then it would be known again.
+    const auto written = static_cast<int64_t>(claimed.kernels.size());
+    while (store_.Stats()[0].kernels < written) std::this_thread::yield();
     Forget();
     return claimed;
   }
