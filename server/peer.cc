@@ -24,8 +24,8 @@ std::string PlainPeer(std::string_view grpc_name) {
 
 namespace {
 
-// The user as whom this user namespace shows all users that it does not know; none where it knows
-// all.
+// A user namespace shows all users that it has no mapping for as this one user. None if it maps all
+// users.
 std::optional<uid_t> UnknownUser() {
   static const std::optional<uid_t> kUser = []() -> std::optional<uid_t> {
     uint64_t first = 1, outside = 1, count = 0;

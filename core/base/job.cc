@@ -15,7 +15,7 @@ namespace {
 constinit thread_local Job* current_job = nullptr;
 constinit thread_local const AtNode* current_node = nullptr;
 
-// What Job::Step throws. Whoever handles a lack of memory handles it.
+// Job::Step throws it. Code that handles std::bad_alloc handles it too.
 class JobIsOver : public std::bad_alloc {
  public:
   const char* what() const noexcept override { return "the job is over"; }
@@ -123,7 +123,8 @@ bool Job::IsSpent() {
 Job::Over Job::Look() {
   look_at_steps_ = steps_ + kLookSteps;
   look_at_bytes_ = bytes_ + kLookBytes;
-  Job* const job = std::exchange(current_job, nullptr);  // what the account takes is not its own
+  Job* const job =
+      std::exchange(current_job, nullptr);  // memory of the account is not charged to it
   if (shared_ != nullptr && std::abs(bytes_ - reported_) >= kReportBytes) {
     reported_ = bytes_;
     shared_->Report(this, std::max<int64_t>(bytes_, 0));

@@ -25,9 +25,9 @@ struct JobLimits {
   int64_t steps = int64_t{1} << 30;
 };
 
-/// Memory that all jobs of a process share. When they hold more together than `limit_bytes`, the
-/// owner who holds most loses his largest job, and so on until the rest fits: one caller's memory
-/// is nobody else's loss. Thread-safe; outlives its jobs.
+/// Memory that all jobs of a process share. When the jobs hold more than `limit_bytes` together,
+/// the owner who holds the most loses the largest of its jobs. This repeats until the rest fits.
+/// Thread-safe; outlives its jobs.
 class JobMemory {
  public:
   explicit JobMemory(int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
@@ -59,12 +59,13 @@ class JobMemory {
 ///   Job job("planning", {.bytes = 192 << 20}, &shared, owner, &cancel);
 ///   absl::StatusOr<Plan> plan = job.Do([&] { return MakePlan(graph); });
 ///
-/// While Do runs, what its thread takes with operator new is charged to the job, in programs that
-/// link fusion_job_heap; and so is what Charge is told, in all. What a budget has no more of is
-/// found by Step, which everything calls that makes a part of a graph, program, schedule or source:
-/// it ends the work with an exception that only Do catches. Between two of them nothing ends it:
-/// copies of std::variant (libstdc++ 12) and insertions into hash tables of Abseil's are not
-/// exception-safe. The work must change nothing that others see. One thread.
+/// While Do runs, memory that its thread gets from operator new is charged to the job, in programs
+/// that link fusion_job_heap. In all programs, what Charge is told is charged. Step compares the
+/// charge with the limits; code that adds to a graph, program, schedule or source calls it. Where a
+/// limit is passed, Step throws an exception that only Do catches. Nothing else ends the work,
+/// because copies of std::variant (libstdc++ 12) and insertions into Abseil's hash tables are not
+/// exception-safe; only an allocation of 1 MiB or more that does not fit fails by itself. The work
+/// must not change anything that others see. One thread.
 class Job {
  public:
   /// So much is told to the JobMemory at once.
@@ -107,6 +108,8 @@ class Job {
   /// An allocation is about to fail for want of room (HasRoom): Do says so if that ends the work.
   void Refuse();
 
+  /// Whether it ended because the same work will always take more than its limits.
+  bool IsOverBudget() const { return over_ == Over::kBytes || over_ == Over::kSteps; }
   /// The most that it held at a time.
   int64_t most_bytes() const { return most_; }
   int64_t steps() const { return steps_; }

@@ -12,7 +12,7 @@
 
 namespace {
 
-// What a job may not have at all is refused before the system is asked, as where there is none.
+// Larger blocks than the job has room for are refused before the system is asked for them.
 constexpr std::size_t kLarge = std::size_t{1} << 20;
 
 bool IsTooLarge(std::size_t size) {

@@ -95,9 +95,21 @@ absl::StatusOr<Expr> UniformNumbers(const std::vector<LoopAxis>& axes, double se
   return Expr::Cast(high, type) * Expr::Const(type, 0x1p-24);
 }
 
-absl::StatusOr<LoopBody> RandomBody(const OpCall& call, bool like,
-                                    const std::function<Expr(const Expr& number)>& value,
-                                    bool normal) {
+absl::Status NormaliseRandomType(OnnxCall& call) {
+  const auto* code = call.attrs.Find<int64_t>("dtype");
+  if (code == nullptr) return absl::OkStatus();
+  const std::optional<DType> type = DTypeFromOnnx(*code);
+  if (!type) {
+    return Unimplemented("attribute \"dtype\" is element type ", OnnxTypeName(*code),
+                         ", which is not supported");
+  }
+  call.attrs.Set("dtype", std::string(DTypeName(*type)));
+  return absl::OkStatus();
+}
+
+namespace {
+
+absl::StatusOr<LoopBody> RandomBody(const OpCall& call, bool like, bool normal) {
   ASSIGN_OR_RETURN(const double seed, SeedOf(call));
   ASSIGN_OR_RETURN(const DType type, RandomType(call, like));
   ASSIGN_OR_RETURN(const Dims dims, RandomDims(call, like));
@@ -119,17 +131,25 @@ absl::StatusOr<LoopBody> RandomBody(const OpCall& call, bool like,
     const Expr radius = Expr::Unary(ScalarOp::kSqrt, log * Expr::Const(work, -2));
     number = radius * Expr::Unary(ScalarOp::kCos, angle * Expr::Const(work, 2 * std::numbers::pi));
   }
-  body.value = Expr::Cast(value(number), type);
+  const AttrMap& attrs = call.attrs();
+  const double from = normal ? attrs.Float("mean", 0) : attrs.Float("low", 0);
+  const double spread = normal ? attrs.Float("scale", 1) : attrs.Float("high", 1) - from;
+  body.value = Expr::Cast(Expr::Const(work, from) + number * Expr::Const(work, spread), type);
   return body;
 }
 
-absl::Status NormaliseRandomType(OnnxCall& call) {
-  const auto* code = call.attrs.Find<int64_t>("dtype");
-  if (code == nullptr) return absl::OkStatus();
-  const std::optional<DType> type = DTypeFromOnnx(*code);
-  if (!type) return Unimplemented("attribute \"dtype\" is ONNX element type ", *code);
-  call.attrs.Set("dtype", std::string(DTypeName(*type)));
-  return absl::OkStatus();
+}  // namespace
+
+OpDef RandomOp(const char* name, bool like, bool normal) {
+  const int inputs = like ? 1 : 0;
+  return {
+      .name = name,
+      .min_inputs = inputs,
+      .max_inputs = inputs,
+      .params =
+          normal ? RandomParams({"mean", "scale"}, like) : RandomParams({"low", "high"}, like),
+      .body = [like, normal](const OpCall& call, int) { return RandomBody(call, like, normal); },
+      .normalise = NormaliseRandomType};
 }
 
 bool DrawsNumbers(std::string_view op) {

@@ -9,22 +9,21 @@ namespace fusion {
 ///
 ///   h(x): x ^= x >> 16; x *= 0x7feb352d; x ^= x >> 15; x *= 0x846ca68b; x ^= x >> 16   (32 bits)
 ///   r(i, k) = h(h(i ^ a_k) + b_k)      i: row-major number of the element, modulo 2^32
-///   a_k, b_k: the high and low half of output k + 1 of SplitMix64 with the bits of the seed, an
-///   f32,
-///             as its state
+///   a_k, b_k: the high and low half of output k + 1 of SplitMix64, whose state is the bits of the
+///             seed, an f32
 ///   uniform(i) = (r(i, 0) >> 8) / 2^24, in [0, 1)
 ///   normal(i)  = sqrt(-2 log(1 - u)) cos(2 pi v), u and v being uniform of r(i, 0) and r(i, 1)
 ///
 /// No source of cryptographic quality. ONNX leaves the generator open.
 
-/// Parameters "dtype", "seed" and the shape that comes from input 0 ("Like") or from "shape".
+/// Parameters "dtype", "seed", these numbers and, unless the shape is that of input 0 (`like`),
+/// "shape".
 std::vector<ParamSpec> RandomParams(std::vector<std::string> floats, bool like);
 
-/// A body of `type` [dims], value(uniform or normal number of the element) in f32, or f64 where
-/// that is the type. Unimplemented for symbolic dims and a call without a seed.
-absl::StatusOr<LoopBody> RandomBody(const OpCall& call, bool like,
-                                    const std::function<Expr(const Expr& number)>& value,
-                                    bool normal);
+/// An op whose elements are such numbers, uniform in [low, high) or normal with mean and scale,
+/// each an attribute; of the shape that attribute "shape" says or, `like`, of input 0. Computed in
+/// f32, or f64 where that is the type. Unimplemented for symbolic dims and a call without a seed.
+OpDef RandomOp(const char* name, bool like, bool normal);
 
 /// A number in [0, 1) for each element, of `type`, f32 or f64, numbered row by row along all axes.
 absl::StatusOr<Expr> UniformNumbers(const std::vector<LoopAxis>& axes, double seed, int stream,

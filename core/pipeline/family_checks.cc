@@ -229,8 +229,8 @@ class DecisionProver {
 
 // ---- programs ----
 
-// What a program compares values with, and its tables, sorted, as text: what they decide need not
-// show in values that happen to be tried.
+// Numbers with which a program compares values, and its constant tables, sorted, as text. Random
+// inputs need not reach a threshold, so that equal results do not prove equal thresholds.
 std::vector<std::string> ThresholdsIn(const Program& program) {
   std::vector<std::string> out;
   for (const Value& value : program.values) {

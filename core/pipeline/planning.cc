@@ -129,8 +129,7 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
     overrun = ResourceExhausted("planning ", work.graph.nodes().size(), " nodes takes more than ",
                                 seconds, " s",
                                 dumps.empty() ? "; it is not tried again for a while" : "");
-  } else if (absl::IsResourceExhausted(planned.status()) &&
-             !RetryAfterOf(planned.status()).has_value()) {
+  } else if (job.IsOverBudget()) {
     overrun = planned.status();
   } else {
     return planned;

@@ -493,11 +493,11 @@ class Server:
                 continue
             ticks[int(entry.name)] = sum(int(f) for f in fields[11:15])
             children[int(fields[1])].append(int(entry.name))
-        total, todo = 0, [self.process.pid]
-        while todo:
-            pid = todo.pop()
+        total, pids = 0, [self.process.pid]
+        while pids:
+            pid = pids.pop()
             total += ticks.get(pid, 0)
-            todo += children[pid]
+            pids += children[pid]
         return total / os.sysconf("SC_CLK_TCK")
 
 
@@ -527,13 +527,13 @@ def main():
     work = pathlib.Path(scratch.name)
     folder = a.keep or work
     folder.mkdir(exist_ok=True)
-    todo = []
+    waiting = []
     for number, (name, data) in enumerate(models(a.count)):
         if a.only and not name.startswith(a.only):
             continue
         path = folder / f"{number:03}_{name.replace('^', '')}.onnx"
         path.write_bytes(data)
-        todo.append((name, path))
+        waiting.append((name, path))
     small = Graph("neighbour")
     small.output(small.op("Sin", small.input([64])))
     neighbour_model = folder / "neighbour.onnx"
@@ -567,9 +567,9 @@ def main():
         def worker():
             while True:
                 with lock:
-                    if not todo:
+                    if not waiting:
                         return
-                    name, path = todo.pop(0)
+                    name, path = waiting.pop(0)
                 result = ask(a.bin_dir, server.address, path, a.deadline)
                 result["name"], result["bytes"] = name, path.stat().st_size
                 with lock:
