@@ -15,7 +15,8 @@ struct CheckOptions {
   /// Iteration points that the evaluator may spend on one set of inputs (about 50 million a
   /// second); what is larger is compared in sampled boxes.
   double points = 1e6;
-  /// Boxes sampled then: the first corner, the last corner, the rest at random.
+  /// Boxes sampled then: the last corner, the first corner, the rest at random. Fewer, but at least
+  /// one, where all of them would take more than 100 times `points`.
   int boxes = 4;
   /// Also inputs with NaN, infinities, -0 and subnormals. Where a schedule may overlook some of
   /// them (it leaves out what masks hide, or is loose), also with a single NaN.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <optional>
 
 #include "core/base/contains.h"
 #include "core/base/job.h"
@@ -12,6 +13,8 @@ namespace fusion {
 namespace {
 
 constexpr int64_t kRun = 512;  // elements evaluated at once: fits L1 with a few temporaries
+// Runs of this length pay for what it takes to start one.
+constexpr int64_t kShortRun = 8;
 constexpr int64_t kParallelPoints = 1 << 16;
 // So many between two looks at whether somebody still wants them.
 constexpr int64_t kPointsAtOnce = int64_t{1} << 16;
@@ -64,6 +67,16 @@ Address MakeAddress(const IndexMap& map, const Box& box, size_t axes) {
   return a;
 }
 
+// to[k] = from[k * step] for k in [first, last), which is not empty.
+template <class T>
+void CopyRun(const T* from, int64_t step, int64_t first, int64_t last, T* to) {
+  if (step == 1) {
+    std::copy(from + first, from + last, to + first);
+    return;
+  }
+  for (int64_t k = first; k < last; ++k) to[k] = from[k * step];
+}
+
 // One thread's evaluation of part of a loop.
 class LoopRunner {
  public:
@@ -79,6 +92,7 @@ class LoopRunner {
         written_.push_back(static_cast<int>(a));
       }
     }
+    if (body.reduce) ChooseAcross();
     // Threads share out the first written axis: let it be the longest of those that are not the run
     // axis.
     for (size_t i = 1; i + 1 < written_.size(); ++i) {
@@ -94,9 +108,20 @@ class LoopRunner {
     write_ = MakeAddress(body.write, out->box, body.axes.size());
     at_.assign(body.axes.size(), 0);
     axis_runs_.resize(body.axes.size());
+    operands_.resize(inputs.size());
+    axes_.resize(body.axes.size());
+    named_.assign(body.axes.size(), false);
+    body.value.VisitOnce([&](const Expr& e) {
+      if (e.op() == ScalarOp::kAxis || e.op() == ScalarOp::kWithin) {
+        named_[static_cast<size_t>(e.index())] = true;
+      }
+    });
     if (body.reduce) {
       for (const Expr& e : body.reduce->merge()) merge_.emplace_back(e);
       for (const Expr& e : body.reduce->lift()) lift_.emplace_back(e);
+      finish_.emplace(body.reduce->finish());
+      state_.resize(static_cast<size_t>(body.reduce->width()));
+      next_.resize(state_.size());
     }
     value_.Watch(log);
     for (CompiledExpr& merge : merge_) merge.Watch(log);
@@ -115,10 +140,30 @@ class LoopRunner {
       for (int a : reduced_) is_reduced |= &r == &ranges_[static_cast<size_t>(a)];
       if (r.size() <= 0 && !is_reduced) return absl::OkStatus();
     }
-    return body_.reduce ? RunReduction() : RunMap();
+    if (!body_.reduce) return RunMap();
+    return across_ ? RunReductionAcross() : RunReductionAlong();
   }
 
  private:
+  // Whether several outputs are reduced together. They are along the longest written axis, which
+  // becomes the last one. Windows are short, and only runs of some length are cheap.
+  void ChooseAcross() {
+    if (written_.empty() || log_ != nullptr) return;
+    auto length = [&](int axis) { return ranges_[static_cast<size_t>(axis)].size(); };
+    auto longest = std::max_element(written_.begin(), written_.end(),
+                                    [&](int a, int b) { return length(a) < length(b); });
+    const int64_t reduced = reduced_.empty() ? 1 : length(reduced_.back());
+    across_ = length(*longest) > (IsReal() ? reduced : kShortRun);
+    if (across_) std::rotate(longest, longest + 1, written_.end());
+  }
+
+  // Whether states are one number of a float type that one operation merges.
+  bool IsReal() const {
+    const Monoid& m = *body_.reduce;
+    return m.IsScalar() && IsFloat(m.type()) && IsFloat(m.identity()[0].type()) &&
+           m.merge()[0].args().size() == 2;
+  }
+
   // Steps `axes` (last fastest) to the next point; false after the last one.
   bool Next(const std::vector<int>& axes, size_t count) {
     for (size_t i = count; i-- > 0;) {
@@ -163,6 +208,15 @@ class LoopRunner {
       buffer.integers.assign(static_cast<size_t>(n), 0);
     }
     int64_t offset = Offset(address);
+    if (first >= last) return absl::OkStatus();
+    if (address.indirect.empty()) {
+      if (real) {
+        CopyRun(in.reals.data() + offset, step, first, last, buffer.reals.data());
+      } else {
+        CopyRun(in.integers.data() + offset, step, first, last, buffer.integers.data());
+      }
+      return absl::OkStatus();
+    }
     for (int64_t k = first; k < last; ++k) {
       int64_t at = offset + k * step;
       for (const Address::Indirect& indirect : address.indirect) {
@@ -196,21 +250,21 @@ class LoopRunner {
         if (reads_[i].indirect.empty() == (pass == 0)) RETURN_IF_ERROR(Fetch(i, run_axis, n));
       }
     }
-    std::vector<CompiledExpr::Operand> operands;
-    for (const ValueRun& b : buffers_) {
-      bool real = IsFloat(inputs_[operands.size()]->dtype);
-      operands.push_back({real ? b.reals.data() : nullptr, real ? nullptr : b.integers.data()});
+    for (size_t i = 0; i < buffers_.size(); ++i) {
+      const bool real = IsFloat(inputs_[i]->dtype);
+      operands_[i] = {real ? buffers_[i].reals.data() : nullptr,
+                      real ? nullptr : buffers_[i].integers.data()};
     }
-    std::vector<CompiledExpr::Operand> axes(at_.size());
     for (size_t a = 0; a < at_.size(); ++a) {
+      if (!named_[a]) continue;
       std::vector<int64_t>& run = axis_runs_[a];
       run.resize(static_cast<size_t>(n));
       for (int64_t k = 0; k < n; ++k) {
         run[static_cast<size_t>(k)] = at_[a] + (static_cast<int>(a) == run_axis ? k : 0);
       }
-      axes[a] = {nullptr, run.data()};
+      axes_[a] = {nullptr, run.data()};
     }
-    return value_.Evaluate(n, operands, axes);
+    return value_.Evaluate(n, operands_, axes_);
   }
 
   absl::Status RunMap() {
@@ -238,115 +292,157 @@ class LoopRunner {
     return absl::OkStatus();
   }
 
-  absl::Status RunReduction() {
+  // One output after the other; runs are along the last reduced axis.
+  absl::Status RunReductionAlong() {
     Reset(written_);
     int run_axis = reduced_.empty() ? -1 : reduced_.back();
     IndexRange run = run_axis >= 0 ? ranges_[static_cast<size_t>(run_axis)] : IndexRange{0, 1};
-    bool empty = false;
-    for (int a : reduced_) empty |= ranges_[static_cast<size_t>(a)].size() <= 0;
     do {
-      Start();
-      if (!empty) {
+      Start(1);
+      if (!ReducesNothing()) {
         Reset(reduced_);
         do {
           for (int64_t at = run.begin; at < run.end; at += kRun) {
             if (run_axis >= 0) at_[static_cast<size_t>(run_axis)] = at;
             int64_t n = std::min(kRun, run.end - at);
             ASSIGN_OR_RETURN(CompiledExpr::Operand values, Values(run_axis, n));
-            Accumulate(values, at, n);
+            AccumulateAlong(values, at, n);
           }
           if (run_axis >= 0) at_[static_cast<size_t>(run_axis)] = run.begin;
         } while (!reduced_.empty() && Next(reduced_, reduced_.size() - 1));
       }
       for (int a : reduced_) at_[static_cast<size_t>(a)] = 0;
-      Finish(static_cast<size_t>(Offset(write_)));
+      Finish(1, 0);
     } while (Next(written_, written_.size()));
     return absl::OkStatus();
   }
 
-  void Start() {
+  // Runs of outputs along the last written axis. Each output takes its elements in the same order
+  // as in RunReductionAlong: the bits are the same.
+  absl::Status RunReductionAcross() {
+    Reset(written_);
+    const int run_axis = written_.back();
+    const auto r = static_cast<size_t>(run_axis);
+    const IndexRange run = ranges_[r];
+    do {
+      for (int64_t at = run.begin; at < run.end; at += kRun) {
+        at_[r] = at;
+        const int64_t n = std::min(kRun, run.end - at);
+        Start(n);
+        Reset(reduced_);
+        bool more = !ReducesNothing();
+        while (more) {
+          ASSIGN_OR_RETURN(CompiledExpr::Operand values, Values(run_axis, n));
+          AccumulateAcross(values, n);
+          more = Next(reduced_, reduced_.size());
+        }
+        for (int a : reduced_) at_[static_cast<size_t>(a)] = 0;
+        Finish(n, write_.step[r]);
+      }
+      at_[r] = run.begin;
+    } while (Next(written_, written_.size() - 1));
+    return absl::OkStatus();
+  }
+
+  bool ReducesNothing() const {
+    return std::any_of(reduced_.begin(), reduced_.end(),
+                       [&](int a) { return ranges_[static_cast<size_t>(a)].size() <= 0; });
+  }
+
+  // The identity in the states of n outputs.
+  void Start(int64_t n) {
     const Monoid& m = *body_.reduce;
-    state_.assign(static_cast<size_t>(m.width()), {});
     for (size_t s = 0; s < state_.size(); ++s) {
       const Expr& e = m.identity()[s];
       if (IsFloat(e.type())) {
-        state_[s].real = e.value();
+        state_[s].reals.assign(static_cast<size_t>(n), e.value());
       } else {
-        state_[s].integer = e.integer();
+        state_[s].integers.assign(static_cast<size_t>(n), e.integer());
       }
     }
   }
 
-  struct Scalar {
-    double real = 0;
-    int64_t integer = 0;
-  };
-
-  static CompiledExpr::Operand OperandOf(const Scalar& s, DType type) {
-    if (IsFloat(type)) return {.reals = &s.real};
-    return {.integers = &s.integer};
+  static CompiledExpr::Operand OperandOf(const ValueRun& run, DType type) {
+    if (IsFloat(type)) return {.reals = run.reals.data()};
+    return {.integers = run.integers.data()};
   }
 
-  void Accumulate(const CompiledExpr::Operand& values, int64_t at, int64_t n) {
-    const Monoid& m = *body_.reduce;
-    if (m.IsScalar() && m.name() == "sum" && values.reals != nullptr) {
-      double sum = state_[0].real;
-      for (int64_t k = 0; k < n; ++k) sum += values.reals[k];
-      state_[0].real = sum;
-      return;
-    }
-    const Expr& first_merge = m.merge()[0];
-    const bool binary = m.IsScalar() && values.reals != nullptr && first_merge.args().size() == 2;
-    if (binary && log_ == nullptr) {
-      for (int64_t k = 0; k < n; ++k) {
-        state_[0].real = EvaluateReal(first_merge.op(), state_[0].real, values.reals[k]);
+  static void Copy(const CompiledExpr::Operand& from, int64_t n, ValueRun* to) {
+    if (from.reals != nullptr) to->reals.assign(from.reals, from.reals + n);
+    if (from.integers != nullptr) to->integers.assign(from.integers, from.integers + n);
+  }
+
+  // n elements, from coordinate `at` of the last reduced axis on, into the state of one output.
+  void AccumulateAlong(const CompiledExpr::Operand& values, int64_t at, int64_t n) {
+    const ScalarOp merge = body_.reduce->merge()[0].op();
+    // What a sum does decides nothing.
+    if (values.reals != nullptr && IsReal() && (log_ == nullptr || merge == ScalarOp::kAdd)) {
+      double state = state_[0].reals[0];
+      if (merge == ScalarOp::kAdd) {
+        for (int64_t k = 0; k < n; ++k) state += values.reals[k];
+      } else {
+        for (int64_t k = 0; k < n; ++k) state = EvaluateReal(merge, state, values.reals[k]);
       }
+      state_[0].reals[0] = state;
       return;
     }
     for (int64_t k = 0; k < n; ++k) {
-      Scalar element;
-      if (values.reals != nullptr) {
-        element.real = values.reals[k];
-      } else {
-        element.integer = values.integers[k];
-      }
-      int64_t coordinate = at + k;
-      std::vector<Scalar> lifted;
-      for (size_t s = 0; s < state_.size(); ++s) {
-        CompiledExpr::Operand r = lift_[s].Evaluate(1, {OperandOf(element, m.type())},
-                                                    {CompiledExpr::Operand{nullptr, &coordinate}});
-        lifted.push_back(
-            {r.reals != nullptr ? r.reals[0] : 0, r.integers != nullptr ? r.integers[0] : 0});
-      }
-      std::vector<CompiledExpr::Operand> operands;
-      for (size_t s = 0; s < state_.size(); ++s) {
-        operands.push_back(OperandOf(state_[s], m.identity()[s].type()));
-      }
-      for (size_t s = 0; s < state_.size(); ++s) {
-        operands.push_back(OperandOf(lifted[s], m.identity()[s].type()));
-      }
-      std::vector<Scalar> merged;
-      for (CompiledExpr& merge : merge_) {
-        CompiledExpr::Operand r = merge.Evaluate(1, operands, {});
-        merged.push_back(
-            {r.reals != nullptr ? r.reals[0] : 0, r.integers != nullptr ? r.integers[0] : 0});
-      }
-      state_ = std::move(merged);
+      coordinates_.assign(1, at + k);
+      Merge({values.reals != nullptr ? values.reals + k : nullptr,
+             values.integers != nullptr ? values.integers + k : nullptr},
+            1);
     }
   }
 
-  void Finish(size_t to) {
-    const Monoid& m = *body_.reduce;
-    CompiledExpr finish(m.finish());
-    std::vector<CompiledExpr::Operand> operands;
-    for (size_t s = 0; s < state_.size(); ++s) {
-      operands.push_back(OperandOf(state_[s], m.identity()[s].type()));
+  // One element of each of n outputs, at the current point, into their states.
+  void AccumulateAcross(const CompiledExpr::Operand& values, int64_t n) {
+    if (values.reals != nullptr && IsReal()) {
+      const ScalarOp merge = body_.reduce->merge()[0].op();
+      double* state = state_[0].reals.data();
+      if (merge == ScalarOp::kAdd) {
+        for (int64_t k = 0; k < n; ++k) state[k] += values.reals[k];
+      } else {
+        for (int64_t k = 0; k < n; ++k) state[k] = EvaluateReal(merge, state[k], values.reals[k]);
+      }
+      return;
     }
-    CompiledExpr::Operand r = finish.Evaluate(1, operands, {});
-    if (r.reals != nullptr) {
-      out_->reals[to] = r.reals[0];
-    } else {
-      out_->integers[to] = r.integers[0];
+    const int64_t at = reduced_.empty() ? 0 : at_[static_cast<size_t>(reduced_.back())];
+    coordinates_.assign(static_cast<size_t>(n), at);
+    Merge(values, n);
+  }
+
+  // One element each into the states of n outputs; coordinates_ has where the elements are.
+  void Merge(const CompiledExpr::Operand& values, int64_t n) {
+    const Monoid& m = *body_.reduce;
+    element_.assign(1, values);
+    place_.assign(1, CompiledExpr::Operand{nullptr, coordinates_.data()});
+    merged_.clear();
+    for (size_t s = 0; s < state_.size(); ++s) {
+      merged_.push_back(OperandOf(state_[s], m.identity()[s].type()));
+    }
+    for (CompiledExpr& lift : lift_) merged_.push_back(lift.Evaluate(n, element_, place_));
+    for (size_t s = 0; s < state_.size(); ++s) {
+      Copy(merge_[s].Evaluate(n, merged_, {}), n, &next_[s]);
+    }
+    std::swap(state_, next_);
+  }
+
+  // The results of n outputs, `step` apart from the current point on.
+  void Finish(int64_t n, int64_t step) {
+    const Monoid& m = *body_.reduce;
+    merged_.clear();
+    for (size_t s = 0; s < state_.size(); ++s) {
+      merged_.push_back(OperandOf(state_[s], m.identity()[s].type()));
+    }
+    const CompiledExpr::Operand result = finish_->Evaluate(n, merged_, {});
+    const int64_t first = Offset(write_);
+    for (int64_t k = 0; k < n; ++k) {
+      const auto to = static_cast<size_t>(first + k * step);
+      if (result.reals != nullptr) {
+        out_->reals[to] = result.reals[k];
+      } else {
+        out_->integers[to] = result.integers[k];
+      }
     }
   }
 
@@ -365,7 +461,19 @@ class LoopRunner {
   std::vector<int64_t> at_;
   std::vector<ValueRun> buffers_;
   std::vector<std::vector<int64_t>> axis_runs_;
-  std::vector<Scalar> state_;
+  std::vector<bool> named_;  // axes whose coordinates the expression takes
+  std::vector<CompiledExpr::Operand> operands_;
+  std::vector<CompiledExpr::Operand> axes_;
+
+  // Of reductions.
+  bool across_ = false;
+  std::vector<ValueRun> state_;  // by component, one element for each output of a run
+  std::vector<ValueRun> next_;
+  std::vector<int64_t> coordinates_;
+  std::vector<CompiledExpr::Operand> element_;
+  std::vector<CompiledExpr::Operand> place_;
+  std::vector<CompiledExpr::Operand> merged_;
+  std::optional<CompiledExpr> finish_;
 };
 
 // ---- sums of products, the one form worth a loop of its own ----

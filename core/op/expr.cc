@@ -47,14 +47,28 @@ void CastToReals(DType from, DType type, int64_t n, const CompiledExpr::Operand&
   }
 }
 
-void CastToInts(DType type, int64_t n, const CompiledExpr::Operand& a, int64_t* out) {
-  for (int64_t i = 0; i < n; ++i) {
-    if (a.integers != nullptr) {
-      out[i] = WrapInteger(type, a.integers[i]);
-      continue;
-    }
-    out[i] = IntegerFrom(type, a.reals[i]);
+// out[i] = value(i), wrapped to `type`.
+template <class F>
+void WrapRun(DType type, int64_t n, const F& value, int64_t* out) {
+  switch (type) {  // the frequent ones as loops the compiler can vectorise
+    case DType::kI64:
+      for (int64_t i = 0; i < n; ++i) out[i] = value(i);
+      return;
+    case DType::kI32:
+      for (int64_t i = 0; i < n; ++i) out[i] = static_cast<int32_t>(value(i));
+      return;
+    default:
+      for (int64_t i = 0; i < n; ++i) out[i] = WrapInteger(type, value(i));
+      return;
   }
+}
+
+void CastToInts(DType type, int64_t n, const CompiledExpr::Operand& a, int64_t* out) {
+  if (a.integers != nullptr) {
+    return WrapRun(
+        type, n, [&](int64_t i) { return a.integers[i]; }, out);
+  }
+  for (int64_t i = 0; i < n; ++i) out[i] = IntegerFrom(type, a.reals[i]);
 }
 
 void BitCastRun(const Expr& e, int64_t n, const CompiledExpr::Operand& a, double* reals,
@@ -89,6 +103,30 @@ void CallOnReals(ScalarOp op, int64_t n, const double* a, const double* b, doubl
     default:
       for (int64_t i = 0; i < n; ++i) out[i] = EvaluateReal(op, a[i], b[i]);
       return;
+  }
+}
+
+void CallOnIntegers(const Expr& e, int64_t n, const int64_t* a, const int64_t* b, int64_t* out) {
+  auto call = [&](const auto& f) {
+    WrapRun(
+        e.type(), n,
+        [&](int64_t i) {
+          return static_cast<int64_t>(f(static_cast<uint64_t>(a[i]), static_cast<uint64_t>(b[i])));
+        },
+        out);
+  };
+  switch (e.op()) {
+    case ScalarOp::kAdd:
+      return call([](uint64_t x, uint64_t y) { return x + y; });
+    case ScalarOp::kSub:
+      return call([](uint64_t x, uint64_t y) { return x - y; });
+    case ScalarOp::kMul:
+      return call([](uint64_t x, uint64_t y) { return x * y; });
+    default: {
+      const DType type = e.arg(0).type();
+      return WrapRun(
+          e.type(), n, [&](int64_t i) { return EvaluateInteger(e.op(), type, a[i], b[i]); }, out);
+    }
   }
 }
 
@@ -416,10 +454,7 @@ void CompiledExpr::Run(Step& step, int64_t n, const std::vector<Operand>& inputs
     }
     return;
   }
-  for (int64_t i = 0; i < n; ++i) {
-    ints[i] = WrapInteger(e.type(),
-                          EvaluateInteger(e.op(), e.arg(0).type(), a.integers[i], b.integers[i]));
-  }
+  CallOnIntegers(e, n, a.integers, b.integers, ints);
 }
 
 void CompiledExpr::LogDecisions(const Expr& e, int64_t n, const Operand& a,

@@ -5,10 +5,12 @@
 #include <set>
 #include <utility>
 
+#include "core/base/contains.h"
 #include "core/benefit/estimate.h"
 #include "core/bundle/plan_variants.h"
 #include "core/bundle/symbol_values.h"
 #include "core/codegen/generalise.h"
+#include "core/pipeline/family_checks.h"
 #include "core/pipeline/share_packed.h"
 #include "core/plan/pin.h"
 
@@ -64,6 +66,29 @@ class FamilyMaker {
     absl::Status bound = SymbolUnits(model_.plan, inputs, {{}, family_.names}).status();
     if (!bound.ok()) return FailedPrecondition(Message(bound));
     return std::move(named_);
+  }
+
+  // Why there is no one plan, in the words of the model.
+  absl::Status Refusal(const absl::Status& why) const {
+    const std::string message(Message(why));
+    constexpr std::string_view kOptions = "options.dim_ranges";
+    if (message.substr(0, kOptions.size()) == kOptions) {
+      return FailedPrecondition(message, "; else ", WayOut(family_.names));
+    }
+    std::vector<std::string> nodes;
+    for (int node : blamed_) {
+      const auto n = static_cast<size_t>(node);
+      if (n < family_.node_names.size()) nodes.push_back(family_.node_names[n]);
+    }
+    constexpr size_t kMostNodes = 3;
+    const size_t more = nodes.size() - std::min(nodes.size(), kMostNodes);
+    nodes.resize(nodes.size() - more);
+    std::string where = StrCat("node ", StrJoin(nodes, ", ", QuoteShort));
+    if (more > 0) where += StrCat(" and ", more, " more");
+    return FailedPrecondition(nodes.empty() ? std::string(kOptions) : where,
+                              ": no one kernel is right for all values of dim ",
+                              StrJoin(family_.names, ", "), " in ", ShownRanges(family_), " (",
+                              message, "); ", WayOut(family_.names));
   }
 
   // Estimated time of a run where symbols have these values, once Run has made the kernels;
@@ -212,6 +237,9 @@ class FamilyMaker {
       if (!named[t]) continue;
       absl::Status sized = SizeTensor(t);
       if (sized.ok()) continue;
+      for (const PlanLaunch& launch : plan.launches) {
+        if (Contains(launch.tensors, static_cast<int>(t))) Blame(launch.group);
+      }
       return Annotate(sized, StrCat("tensor ", t, " ", DTypeName(model_.plan.tensors[t].dtype),
                                     DimsToString(model_.plan.tensors[t].dims)));
     }
@@ -234,7 +262,7 @@ class FamilyMaker {
   }
 
   // What shares memory within a launch must do so element by element in every member.
-  absl::Status CheckInPlace() const {
+  absl::Status CheckInPlace() {
     for (const PlanLaunch& launch : model_.plan.launches) {
       const Schedule& schedule = ScheduleOf(launch);
       for (size_t a = 0; a < launch.tensors.size(); ++a) {
@@ -247,13 +275,19 @@ class FamilyMaker {
           if (!written || x.space != Space::kArena || y.space != Space::kArena) continue;
           const bool apart = x.offset + x.bytes <= y.offset || y.offset + y.bytes <= x.offset;
           if (apart || (x.offset == y.offset && x.sizes == y.sizes)) continue;
-          return FailedPrecondition("kernel ", schedule.label,
-                                    " writes in the place of a tensor that has other sizes where "
-                                    "symbols have other values");
+          Blame(launch.group);
+          return FailedPrecondition(
+              "it writes in the place of a tensor that has other sizes where "
+              "symbols have other values");
         }
       }
     }
     return absl::OkStatus();
+  }
+
+  // The nodes that a refusal is about.
+  void Blame(int group) {
+    if (blamed_.empty()) blamed_ = model_.plan.groups[static_cast<size_t>(group)].nodes;
   }
 
   const Schedule& ScheduleOf(const PlanLaunch& launch) const {
@@ -281,12 +315,15 @@ class FamilyMaker {
           model_.kernels.push_back(kernels[most]);
           model_.plan.kernels.push_back(heads[most]);
           absl::Status made = AddKernel(key, backend.ok() ? *backend : nullptr);
-          if (!made.ok()) return Annotate(made, StrCat("kernel ", heads[most].label));
+          if (!made.ok()) {
+            Blame(launch.group);
+            return made;
+          }
         }
         if (launches == &Plan::prepare &&
             !model_.plan.kernels[static_cast<size_t>(it->second)].sizes.empty()) {
-          return FailedPrecondition("kernel ", heads[static_cast<size_t>(launch.kernel)].label,
-                                    ": what is prepared once depends on the symbols");
+          Blame(launch.group);
+          return FailedPrecondition("what is prepared once depends on the symbols");
         }
         launch.kernel = it->second;
         model_.plan.groups[static_cast<size_t>(launch.group)].kernel = it->second;
@@ -409,7 +446,8 @@ class FamilyMaker {
     return absl::OkStatus();
   }
 
-  // Cases to check: the smallest values, some between, the largest.
+  // Cases to check: the smallest values, some between, the largest; and of several symbols each one
+  // by itself at its smallest and at its largest value, where it is shorter or longer than others.
   absl::Status AddMembers(const GeneralText& schedules, const std::vector<std::string>& references,
                           const std::vector<SizeExpr>& sizes, CompileJob* job) const {
     ASSIGN_OR_RETURN(GeneralText reference, GeneralText::Of(points_, references));
@@ -422,6 +460,14 @@ class FamilyMaker {
     }
     cases.insert(small);
     cases.insert(middle);
+    for (size_t s = 0; s < least_.size(); ++s) {
+      Units longest = least_;
+      Units shortest = most_;
+      longest[s] = most_[s];
+      shortest[s] = least_[s];
+      cases.insert(longest);
+      cases.insert(shortest);
+    }
     for (const Units& units : cases) {
       CheckedMember member;
       ASSIGN_OR_RETURN(member.schedule, schedules.At(units));
@@ -449,6 +495,7 @@ class FamilyMaker {
   std::vector<PlannedModel> members_;
   std::map<std::vector<int64_t>, std::optional<SizeExpr>> fits_;
   CodegenIdentity codegen_;
+  std::vector<int> blamed_;
   std::vector<std::optional<GeneralText>> texts_;  // of schedules, by kernel; static ones have none
   NamedKernels named_;
 };
@@ -556,7 +603,9 @@ absl::StatusOr<NamedKernels> MakeFamily(const ShapeFamily& family, const DeviceS
   std::vector<PlanVariant> variants = std::exchange(model->plan.variants, {});
   std::vector<PlannedModel> planned = std::exchange(model->variants, {});
   FamilyMaker all(family, family.symbols, device, options, toolchain, model, cancel);
-  ASSIGN_OR_RETURN(NamedKernels named, all.Run());
+  absl::StatusOr<NamedKernels> whole = all.Run();
+  if (absl::IsFailedPrecondition(whole.status())) return all.Refusal(whole.status());
+  ASSIGN_OR_RETURN(NamedKernels named, std::move(whole));
   for (size_t v = 0; v < variants.size(); ++v) {
     FamilyMaker few(family, family.few_symbols, device, options, toolchain, &planned[v], cancel);
     absl::StatusOr<NamedKernels> made = few.Run();

@@ -27,6 +27,7 @@ struct FamilyMember {
 struct ShapeFamily {
   std::vector<std::string> names;  // of the symbols
   std::vector<DimRange> symbols;
+  std::vector<std::string> node_names;  // of the largest graph, by canonical node
   /// What one plan for all is worked out from, where nothing is equal or divisible by accident.
   std::vector<FamilyMember> members;
   /// Where the plan is compared with exact ones: smallest, likely and middle values, and some
@@ -53,10 +54,10 @@ absl::StatusOr<PlannedModel> PlanFamily(const ShapeFamily& family, const Graph& 
 /// their plans and sources must be numbers, each a polynomial of the symbols (FitSize), within what
 /// the largest member says about memory, in an order that holds everywhere; so much is proven. That
 /// other members than those differ in nothing else is not: every kernel is checked at the ends of
-/// the ranges and between them before it is published. FailedPrecondition, with the kernel or
-/// tensor, if they do differ. What comes for few elements becomes a variant, as far as it is
-/// estimated to be no slower, if it gains a twentieth anywhere. One that cannot be made is left
-/// out, with NamedKernels::no_variant; where a lock has it that is the error. Pure.
+/// the ranges and between them before it is published. FailedPrecondition, with nodes, dims and
+/// what the caller can do, if they do differ. What comes for few elements becomes a variant, as far
+/// as it is estimated to be no slower, if it gains a twentieth anywhere. One that cannot be made is
+/// left out, with NamedKernels::no_variant; where a lock has it that is the error. Pure.
 absl::StatusOr<NamedKernels> MakeFamily(const ShapeFamily& family, const DeviceSpec& device,
                                         const PlanOptions& options, const Toolchain& toolchain,
                                         PlannedModel* model, const CancelToken* cancel = nullptr);

@@ -34,15 +34,6 @@ std::string Shown(const ShapeFamily& family, const Units& units) {
   return StrJoin(words, ", ");
 }
 
-std::string ShownRanges(const ShapeFamily& family) {
-  std::vector<std::string> words;
-  for (size_t s = 0; s < family.names.size(); ++s) {
-    const DimRange& range = family.symbols[s];
-    words.push_back(StrCat(family.names[s], "=", range.least, "..", range.most));
-  }
-  return StrJoin(words, ", ");
-}
-
 // ---- decisions of shape arithmetic ----
 
 // How a polynomial lies to 0 over a box of the symbols.
@@ -500,11 +491,23 @@ class ProgramChecker {
 
 }  // namespace
 
+std::string ShownRanges(const ShapeFamily& family) {
+  std::vector<std::string> words;
+  for (size_t s = 0; s < family.names.size(); ++s) {
+    const DimRange& range = family.symbols[s];
+    words.push_back(StrCat(family.names[s], "=", range.least, "..", range.most));
+  }
+  return StrJoin(words, ", ");
+}
+
 std::string WayOut(const std::vector<std::string>& names) {
+  const std::string each = StrJoin(
+      names, ", ", [](const std::string& name) { return StrCat("--bind ", name, "=VALUE"); });
   return StrCat(
       "plan parts of the range by themselves, within which that stays the same (fusionctl: "
       "--range ",
-      names.front(), "=MIN..MAX), or give the dim one value (--bind ", names.front(), "=VALUE)");
+      names.front(), "=MIN..MAX), or give ",
+      names.size() == 1 ? "the dim one value" : "one of the dims one value", " (", each, ")");
 }
 
 absl::Status CheckFamily(const ShapeFamily& family, const std::vector<std::string>& node_names,

@@ -21,6 +21,9 @@ struct CheckedPoint {
 /// end of a message.
 std::string WayOut(const std::vector<std::string>& names);
 
+/// The ranges of a family in the caller's words: "S=1..9, T=2..64".
+std::string ShownRanges(const ShapeFamily& family);
+
 /// OK if one program is right for all values of `family.symbols`: the members' program, a text
 /// whose numbers are polynomials of the symbols, says at each point what the graph of that point
 /// says (the same text, or the same values on random inputs), and, unless the points are all

@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
+#include <numeric>
 #include <set>
+#include <utility>
 
 namespace fusion {
 namespace {
@@ -42,36 +45,77 @@ int64_t MiddleOf(int64_t least, int64_t most) {
   return std::clamp(static_cast<int64_t>(std::sqrt(product)), least, most);
 }
 
+namespace {
+
+// Symbols by largest value, in groups whose ranges overlap: of two of one group either may be the
+// longer one.
+std::vector<std::vector<size_t>> Overlapping(const std::vector<DimRange>& symbols) {
+  std::vector<size_t> order(symbols.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  auto least = [&](size_t s) { return symbols[s].least / symbols[s].multiple; };
+  auto most = [&](size_t s) { return symbols[s].most / symbols[s].multiple; };
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return std::pair(most(a), least(a)) < std::pair(most(b), least(b));
+  });
+  std::vector<std::vector<size_t>> groups;
+  for (size_t s : order) {
+    if (groups.empty() || least(s) >= most(groups.back().back())) groups.emplace_back();
+    groups.back().push_back(s);
+  }
+  return groups;
+}
+
+// At point i symbol number k of a group gets what was meant for number i + k. So none is longer
+// than another one at every point, and what follows from that differs between the points.
+void TakeTurns(const std::vector<size_t>& group, std::vector<Units>* points) {
+  for (size_t i = 0; i < points->size(); ++i) {
+    Units& point = (*points)[i];
+    const Units before = point;
+    for (size_t k = 0; k < group.size(); ++k) {
+      point[group[k]] = before[group[(k + i) % group.size()]];
+    }
+  }
+}
+
+}  // namespace
+
 std::vector<Units> MemberPoints(const std::vector<DimRange>& symbols, MemberPlace place) {
-  std::vector<Units> points(kMembers);
+  std::vector<Units> points(kMembers, Units(symbols.size(), 0));
   std::set<int64_t> taken;
-  for (size_t s = 0; s < symbols.size(); ++s) {
-    const int64_t most = symbols[s].most / symbols[s].multiple;
-    if (most >= kLongRange) {
-      int64_t next = most;
-      for (Units& point : points) {
-        do --next;
-        while (!IsPrime(next) || taken.contains(next));
+  auto most_of = [&](size_t s) { return symbols[s].most / symbols[s].multiple; };
+  auto is_long = [&](size_t s) { return most_of(s) >= kLongRange; };
+  // A range of few values cannot tell products of dims apart.
+  auto is_inside = [&](size_t s) {
+    return !is_long(s) && (place == MemberPlace::kInside ||
+                           (place == MemberPlace::kInsideLong && most_of(s) >= kSeveralValues));
+  };
+  for (const std::vector<size_t>& group : Overlapping(symbols)) {
+    std::vector<size_t> beyond;
+    std::map<int64_t, std::vector<size_t>> long_ones;  // by largest value
+    for (size_t s : group) {
+      if (is_long(s)) long_ones[most_of(s)].push_back(s);
+      if (!is_long(s) && !is_inside(s)) beyond.push_back(s);
+    }
+    int64_t after = kSmallestPrime;
+    for (size_t s : beyond) after = std::max(after, most_of(s) + 1);
+    for (size_t s : group) {
+      const int64_t most = most_of(s);
+      int64_t next = is_long(s) ? most : after;
+      for (size_t i = 0; i < points.size(); ++i) {
+        if (is_inside(s)) {
+          // Other values of each symbol at each point, as far as there are other ones.
+          const auto step = static_cast<int64_t>(i + s * 2);
+          points[i][s] = most - step % std::max<int64_t>(most - 1, 1);
+          continue;
+        }
+        if (is_long(s)) --next;
+        while (!IsPrime(next) || taken.contains(next)) next += is_long(s) ? -1 : 1;
         taken.insert(next);
-        point.push_back(next);
+        points[i][s] = next;
       }
-      continue;
     }
-    // A range of few values cannot tell products of dims apart.
-    const bool inside = place == MemberPlace::kInside ||
-                        (place == MemberPlace::kInsideLong && most >= kSeveralValues);
-    int64_t next = std::max(most + 1, kSmallestPrime);
-    for (size_t i = 0; i < points.size(); ++i) {
-      if (inside) {
-        // Other values of each symbol at each point, as far as there are other ones.
-        const auto step = static_cast<int64_t>(i + s * 2);
-        points[i].push_back(most - step % std::max<int64_t>(most - 1, 1));
-        continue;
-      }
-      while (!IsPrime(next) || taken.contains(next)) ++next;
-      taken.insert(next);
-      points[i].push_back(next);
-    }
+    TakeTurns(beyond, &points);
+    for (const auto& [most, same] : long_ones) TakeTurns(same, &points);
   }
   return points;
 }

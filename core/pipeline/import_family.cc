@@ -70,6 +70,7 @@ class FamilyImporter {
         family_(std::make_shared<ShapeFamily>()) {
     family_->symbols = SymbolsOf(options);
     for (const auto& entry : options.dim_ranges) family_->names.push_back(entry.first);
+    family_->node_names = largest.node_names;
   }
 
   absl::StatusOr<std::shared_ptr<ShapeFamily>> Run(std::string* key) {
@@ -136,11 +137,10 @@ class FamilyImporter {
       if (n < names.size() && n < most.size() && names[n] == most[n]) continue;
       node = n < most.size() ? most[n] : names[n];
     }
-    return FailedPrecondition("node ", QuoteShort(node), ": the value of dim ",
-                              StrJoin(family_->names, ", "),
-                              " decides whether the model needs it: with ", Shown(units),
-                              " the graph has other nodes than with the largest values; ",
-                              WayOut(family_->names));
+    return FailedPrecondition(
+        "node ", QuoteShort(node), ": the value of dim ", StrJoin(family_->names, ", "),
+        " decides whether the model needs it: with ", Shown(units),
+        " the graph has other nodes than with the largest values; ", WayOut(family_->names));
   }
 
   absl::Status SetMembers(MemberPlace place, bool exhaustive) {

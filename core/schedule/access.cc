@@ -91,8 +91,6 @@ bool IsDense(const Buffer& buffer) {
 
 namespace {
 
-// The coordinates of dims that loops restrict to some.
-using LoopRanges = std::map<DimId, IndexRange>;
 using VisitAccess = std::function<void(const Access& access, bool writes, const LoopRanges&)>;
 
 void VisitAll(const Block& block, const VisitAccess& visit_at, LoopRanges* walked) {
@@ -146,7 +144,6 @@ namespace {
 // Elements from the first one of a param on that an access may touch.
 int64_t ReachOf(const Schedule& schedule, const Access& access, const LoopRanges& walked) {
   const Buffer& b = schedule.buffer(access.buffer);
-  if (b.layout.blocked >= 0) return StoredElements(b);
   auto whole = [&](DimId d) {
     auto range = walked.find(d);
     return range == walked.end() ? IndexRange{0, schedule.dim(d).extent} : range->second;
@@ -163,18 +160,19 @@ int64_t ReachOf(const Schedule& schedule, const Access& access, const LoopRanges
   return last + 1;
 }
 
-void AddCalled(const Schedule& schedule, const Block& block, std::vector<int64_t>* reach) {
+using VisitParam = std::function<void(BufferId, const Access*, const LoopRanges&)>;
+
+void VisitCalled(const Schedule& schedule, const Block& block, const VisitParam& visit) {
   for (const Stmt& stmt : block) {
     if (const auto* loop = std::get_if<LoopStmt>(&stmt.node)) {
-      AddCalled(schedule, loop->body, reach);
+      VisitCalled(schedule, loop->body, visit);
     } else if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
-      AddCalled(schedule, branch->body, reach);
+      VisitCalled(schedule, branch->body, visit);
     } else if (const auto* call = std::get_if<CallStmt>(&stmt.node)) {
       for (const auto* list : {&call->inputs, &call->outputs}) {
         for (BufferId id : *list) {
           const BufferId memory = schedule.MemoryOf(id);
-          if (memory >= schedule.params) continue;
-          (*reach)[static_cast<size_t>(memory)] = StoredElements(schedule.buffer(memory));
+          if (memory < schedule.params) visit(memory, nullptr, {});
         }
       }
     }
@@ -183,24 +181,31 @@ void AddCalled(const Schedule& schedule, const Block& block, std::vector<int64_t
 
 }  // namespace
 
-std::vector<int64_t> ReachOfParams(const Schedule& schedule) {
-  std::vector<int64_t> reach(static_cast<size_t>(schedule.params), 0);
+void ForEachParamAccess(const Schedule& schedule, const VisitParam& visit) {
   auto add = [&](const Access& access, bool /*writes*/, const LoopRanges& walked) {
     const BufferId memory = schedule.MemoryOf(access.buffer);
     if (memory >= schedule.params) return;
     // Under another shape it is dense, and as long.
-    const int64_t own = memory == access.buffer ? ReachOf(schedule, access, walked)
-                                                : StoredElements(schedule.buffer(memory));
-    int64_t& most = reach[static_cast<size_t>(memory)];
-    most = std::max(most, own);
+    const bool own = memory == access.buffer && schedule.buffer(memory).layout.blocked < 0;
+    visit(memory, own ? &access : nullptr, walked);
   };
   for (const Phase& phase : schedule.phases) {
     for (const Segment& segment : phase.segments) {
       LoopRanges walked;
       VisitAll(segment.body, add, &walked);
-      AddCalled(schedule, segment.body, &reach);
+      VisitCalled(schedule, segment.body, visit);
     }
   }
+}
+
+std::vector<int64_t> ReachOfParams(const Schedule& schedule) {
+  std::vector<int64_t> reach(static_cast<size_t>(schedule.params), 0);
+  ForEachParamAccess(schedule, [&](BufferId param, const Access* access, const LoopRanges& walked) {
+    const int64_t own = access != nullptr ? ReachOf(schedule, *access, walked)
+                                          : StoredElements(schedule.buffer(param));
+    int64_t& most = reach[static_cast<size_t>(param)];
+    most = std::max(most, own);
+  });
   return reach;
 }
 

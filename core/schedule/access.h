@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <vector>
 
 #include "core/schedule/schedule.h"
@@ -41,6 +42,15 @@ bool IsDense(const Buffer& buffer);
 /// for a CallStmt, which takes whole params.
 void ForEachAccess(const Block& block,
                    const std::function<void(const Access& access, bool writes)>& visit);
+
+/// The coordinates of dims that loops restrict to some.
+using LoopRanges = std::map<DimId, IndexRange>;
+
+/// Calls `visit` for every access to a param, with what the loops around it restrict dims to. Of a
+/// param that is accessed as a whole, or under another shape, the access is null.
+void ForEachParamAccess(
+    const Schedule& schedule,
+    const std::function<void(BufferId param, const Access* access, const LoopRanges&)>& visit);
 
 /// By param: elements of its memory, from the first one on, within which every access lies. 0:
 /// none is accessed. At most what the param's shape says (Verify).

@@ -61,11 +61,14 @@ std::string MergeScalars(const std::string& monoid, DType type, const std::strin
   return StrCat("scalar_", monoid, "<", MemoryTypeName(type), ">(", a, ", ", b, ")");
 }
 
-std::vector<int64_t> CpuEmitter::Borders(const EachStmt& each, DimId d) const {
+std::vector<int64_t> CpuEmitter::Borders(const EachStmt& each, DimId d,
+                                         std::vector<int64_t>* outside) const {
   std::vector<int64_t> borders;
   auto add = [&](int64_t begin, int64_t end) {
     for (int64_t b : {begin, end}) {
-      if (b > 0 && b < dim(d).extent) borders.push_back(b);
+      const bool inside = b > 0 && b < dim(d).extent;
+      if (inside) borders.push_back(b);
+      if (!inside && outside != nullptr && !Contains(*outside, b)) outside->push_back(b);
     }
   };
   for (const ElementOp& op : each.ops) {
@@ -252,8 +255,10 @@ absl::Status CpuEmitter::Write(const EachStmt& each) {
 // Loops over the parts of the current window that borders cut, one after the other: inside one,
 // every guard is decided.
 void CpuEmitter::WriteSegments(Region* region, DimId d, const std::function<void()>& body) {
-  std::vector<int64_t> borders = Borders(*region->each, d);
+  std::vector<int64_t> outside;
+  std::vector<int64_t> borders = Borders(*region->each, d, &outside);
   WriteNeeds(borders);
+  for (int64_t border : outside) WriteNeedsOutside(border, dim(d).extent);
   borders.insert(borders.begin(), 0);
   borders.push_back(std::max<int64_t>(dim(d).extent, 1));
   for (size_t i = 0; i + 1 < borders.size(); ++i) {

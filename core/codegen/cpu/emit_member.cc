@@ -1,7 +1,10 @@
 #include <algorithm>
+#include <limits>
+#include <map>
 #include <variant>
 
 #include "core/codegen/cpu/emitter.h"
+#include "core/schedule/access.h"
 
 namespace fusion {
 
@@ -196,6 +199,128 @@ void CpuEmitter::WriteNeeds(const std::vector<int64_t>& ascending) {
   for (size_t i = 0; i + 1 < ascending.size(); ++i) {
     out_.Line(kNeedsLine, ascending[i], " <= ", ascending[i + 1]);
   }
+}
+
+// What is written for a border outside a dim is right only while it lies there.
+void CpuEmitter::WriteNeedsOutside(int64_t border, int64_t extent) {
+  if (!IsMember()) return;
+  if (border <= 0) {
+    out_.Line(kNeedsLine, 0, " <= ", -border);
+  } else if (border >= extent) {
+    out_.Line(kNeedsLine, extent, " <= ", border);
+  }
+}
+
+// The range that an access walks along a dim, as two numbers of the source; they have these names.
+void CpuEmitter::WriteReachRange(DimId d, const Access& access, const LoopRanges& walked,
+                                 const std::string& begin, const std::string& end) {
+  const int64_t extent = dim(d).extent;
+  std::string from = "0";
+  std::string to = StrCat(extent);
+  if (auto range = walked.find(d); range != walked.end()) {
+    from = StrCat(range->second.begin);
+    to = StrCat(range->second.end);
+  }
+  for (const Guard& g : access.guards) {
+    if (g.axis != d) continue;
+    WriteNeedsOutside(g.begin, extent);
+    WriteNeedsOutside(g.end, extent);
+    if (g.begin > 0) from = StrCat("max_i64(", from, ", ", g.begin, ")");
+    if (g.end < extent) to = StrCat("min_i64(", to, ", ", std::max<int64_t>(g.end, 0), ")");
+  }
+  out_.Line("const i64 ", begin, " = ", from, ";");
+  out_.Line("const i64 ", end, " = ", to, ";");
+}
+
+// The reach of an access: none where a dim has no coordinates, too much where it begins before the
+// first element.
+void CpuEmitter::WriteAccessReach(const Access& access, const LoopRanges& walked) {
+  const Buffer& b = buffer(access.buffer);
+  std::map<DimId, std::pair<std::string, std::string>> range;
+  LinearCode first;
+  LinearCode last;
+  int64_t least = 0;  // of the member
+  std::vector<std::string> walks;
+  out_.Open("");
+  for (size_t i = 0; i < access.index.size(); ++i) {
+    const IndexExpr& e = access.index[i];
+    const int64_t stride = b.layout.strides[i];
+    if (e.indirect() >= 0) {
+      // What a tensor holds is clamped to the dim where it is read.
+      walks.push_back(StrCat("0 < ", b.shape[i]));
+      const std::string length = StrCat("n", i);
+      out_.Line("const i64 ", length, " = ", b.shape[i], " - 1;");
+      last.Add(length, stride);
+      continue;
+    }
+    first.Add(e.constant() * stride);
+    last.Add(e.constant() * stride);
+    least += e.constant() * stride;
+    for (const IndexExpr::Term& t : e.terms()) {
+      auto [it, fresh] = range.try_emplace(t.axis, StrCat("b", t.axis), StrCat("e", t.axis));
+      const auto& [begin, end] = it->second;
+      if (fresh) {
+        WriteReachRange(t.axis, access, walked, begin, end);
+        walks.push_back(StrCat(begin, " < ", end));
+      }
+      const int64_t step = t.coefficient * stride;
+      first.Add(step > 0 ? begin : end, step);
+      last.Add(step > 0 ? end : begin, step);
+      if (step < 0) first.Add(-step);
+      if (step > 0) last.Add(-step);
+      auto known = walked.find(t.axis);
+      const IndexRange whole =
+          Guarded(known != walked.end() ? known->second : IndexRange{0, dim(t.axis).extent}, t.axis,
+                  access.guards);
+      least += step * (step > 0 ? whole.begin : whole.end - 1);
+    }
+  }
+  if (!walks.empty()) out_.Open("if (", StrJoin(walks, " && "), ")");
+  // Ranges of single dims are more than what is walked where a condition joins several.
+  if (least >= 0) {
+    out_.Line("if (", first.ToString(), " < 0) return ", std::numeric_limits<int64_t>::max(), ";");
+  }
+  out_.Line("most = max_i64(most, ", last.ToString(), " + 1);");
+  if (!walks.empty()) out_.Close();
+  out_.Close();
+}
+
+static bool Alike(const LoopRanges& a, const LoopRanges& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.begin == y.second.begin && x.second.end == y.second.end;
+  });
+}
+
+// The rest of the function "reach", which sees the sizes. What lies in which order at a member need
+// not lie so elsewhere: ends of ranges are compared when it is called.
+void CpuEmitter::WriteMemberReach() {
+  std::vector<std::vector<std::pair<Access, LoopRanges>>> accesses(static_cast<size_t>(s_.params));
+  std::vector<bool> whole(accesses.size(), false);
+  ForEachParamAccess(s_, [&](BufferId param, const Access* access, const LoopRanges& walked) {
+    const auto p = static_cast<size_t>(param);
+    if (access == nullptr) {
+      whole[p] = true;
+      return;
+    }
+    auto same = [&](const auto& known) {
+      return known.first == *access && Alike(known.second, walked);
+    };
+    if (std::any_of(accesses[p].begin(), accesses[p].end(), same)) return;
+    accesses[p].emplace_back(*access, walked);
+  });
+  out_.Line("i64 most = 0;");
+  out_.Open("switch (tensor)");
+  for (size_t p = 0; p < accesses.size(); ++p) {
+    out_.Open("case ", p, ":");
+    if (whole[p]) {
+      out_.Line("most = max_i64(most, ", StoredElements(buffer(static_cast<BufferId>(p))), ");");
+    }
+    for (const auto& [access, walked] : accesses[p]) WriteAccessReach(access, walked);
+    out_.Line("break;");
+    out_.Close();
+  }
+  out_.Close();
+  out_.Line("return most;");
 }
 
 }  // namespace fusion

@@ -397,19 +397,15 @@ void CpuEmitter::WriteReach() {
     out_.Line("if (", s_.dims[d].extent, " > ", most_->dims[d].extent, ") return ",
               std::numeric_limits<int64_t>::max(), ";");
   }
-  const std::vector<int64_t> reach = ReachOfParams(s_);
-  out_.Open("switch (tensor)");
-  for (size_t p = 0; p < reach.size(); ++p) {
-    if (IsMember()) {
-      // What is said for any sizes need not hold where there are no elements.
-      out_.Line("case ", p, ": return ", NumElements(s_.buffer(static_cast<BufferId>(p)).shape),
-                " == 0 ? 0 : ", reach[p], ";");
-    } else {
-      out_.Line("case ", p, ": return ", reach[p], ";");
-    }
+  if (IsMember()) {
+    WriteMemberReach();
+  } else {
+    const std::vector<int64_t> reach = ReachOfParams(s_);
+    out_.Open("switch (tensor)");
+    for (size_t p = 0; p < reach.size(); ++p) out_.Line("case ", p, ": return ", reach[p], ";");
+    out_.Close();
+    out_.Line("return 0;");
   }
-  out_.Close();
-  out_.Line("return 0;");
   out_.Close();
 }
 

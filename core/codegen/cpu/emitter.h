@@ -8,6 +8,7 @@
 #include "core/codegen/backend.h"
 #include "core/codegen/code_writer.h"
 #include "core/codegen/cpu/prelude.h"
+#include "core/schedule/access.h"
 #include "core/schedule/block_windows.h"
 #include "core/schedule/scratch.h"
 
@@ -96,6 +97,7 @@ class CpuEmitter {
   void WriteTiles();
   void WriteSizes(bool args);
   void WriteNeeds(const std::vector<int64_t>& ascending);
+  void WriteNeedsOutside(int64_t border, int64_t extent);
 
   // ---- unit (emitter.cc) ----
   absl::Status WriteSegment(size_t phase, size_t segment);
@@ -104,6 +106,10 @@ class CpuEmitter {
   void WriteEntry();
   void WriteDescriptor();
   void WriteReach();
+  void WriteMemberReach();
+  void WriteAccessReach(const Access& access, const LoopRanges& walked);
+  void WriteReachRange(DimId d, const Access& access, const LoopRanges& walked,
+                       const std::string& begin, const std::string& end);
   std::string Header() const;
 
   // ---- bounds (emit_guard.cc) ----
@@ -224,7 +230,9 @@ class CpuEmitter {
   bool StreamsPastCaches(BufferId id) const;
   void WriteAccumulators(const Region& region);
   void WriteFolds(const Region& region, const Lanes& lanes);
-  std::vector<int64_t> Borders(const EachStmt& each, DimId d) const;
+  /// `outside` (may be null): those that do not lie between coordinates of the dim.
+  std::vector<int64_t> Borders(const EachStmt& each, DimId d,
+                               std::vector<int64_t>* outside = nullptr) const;
   std::string LoadCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
   std::string BareLoadCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
   std::string StoreCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
