@@ -226,12 +226,24 @@ absl::StatusOr<std::string> GeneralText::At(const std::vector<int64_t>& values) 
     sizes.push_back(*value);
   }
   return StrJoin(lines_, "\n", [&](const Line& line) {
-    return StrJoin(line, "", [&](const Piece& piece) {
-      if (piece.form == Piece::kText) return piece.text;
+    std::string out;
+    for (const Piece& piece : line) {
+      if (piece.form == Piece::kText) {
+        out += piece.text;
+        continue;
+      }
       const int64_t value = sizes[static_cast<size_t>(piece.size)];
-      if (piece.form == Piece::kWhole) return StrCat(value);
-      return HexDouble(ValueOf(piece.form, static_cast<double>(value)));
-    });
+      if (piece.form != Piece::kWhole) {
+        out += HexDouble(ValueOf(piece.form, static_cast<double>(value)));
+      } else if (value < 0 && out.ends_with('-')) {
+        // The sign of a number that is negative at the members belongs to the text.
+        out.pop_back();
+        out += StrCat(-value);
+      } else {
+        out += StrCat(value);
+      }
+    }
+    return out;
   });
 }
 

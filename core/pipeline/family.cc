@@ -57,6 +57,7 @@ class FamilyMaker {
     RETURN_IF_ERROR(SizeLoops());
     RETURN_IF_ERROR(CheckInPlace());
     RETURN_IF_ERROR(MakeKernels());
+    AddUnreadInputs();
     model_.plan.symbols = symbols_;
     RETURN_IF_ERROR(Verify(model_.plan));
     std::vector<Dims> inputs;
@@ -70,7 +71,8 @@ class FamilyMaker {
 
   // Why there is no one plan, in the words of the model.
   absl::Status Refusal(const absl::Status& why) const {
-    const std::string message(Message(why));
+    // Without lines of generated text.
+    const std::string message(Message(why).substr(0, Message(why).find(": \"")));
     constexpr std::string_view kOptions = "options.dim_ranges";
     if (message.substr(0, kOptions.size()) == kOptions) {
       return FailedPrecondition(message, "; else ", WayOut(family_.names));
@@ -133,8 +135,14 @@ class FamilyMaker {
                               Message(why), ")");
   }
 
-  absl::Status CheckAlike(const Plan& plan) const {
+  absl::Status CheckAlike(const Plan& plan) {
     const Plan& most = model_.plan;
+    for (size_t l = 0; l < most.launches.size(); ++l) {
+      const PlanLaunch& launch = most.launches[l];
+      const bool same = l < plan.launches.size() && plan.launches[l].group == launch.group &&
+                        plan.launches[l].tensors == launch.tensors;
+      if (!same) Blame(launch.group);
+    }
     auto same_launches = [](const auto& a, const auto& b) {
       return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
         return x.tensors == y.tensors && x.group == y.group;
@@ -244,6 +252,49 @@ class FamilyMaker {
                                     DimsToString(model_.plan.tensors[t].dims)));
     }
     return absl::OkStatus();
+  }
+
+  // An input of which only the shape counts is no tensor of the plan. It may be the only one that
+  // says what a symbol is.
+  void AddUnreadInputs() {
+    Plan& plan = model_.plan;
+    for (size_t i = 0; i < plan.inputs.size(); ++i) {
+      if (plan.inputs[i] >= 0) continue;
+      if (std::optional<PlanTensor> tensor = UnreadInput(i)) {
+        plan.inputs[i] = static_cast<int>(plan.tensors.size());
+        plan.tensors.push_back(*std::move(tensor));
+      }
+    }
+  }
+
+  // Nullopt: what its dims are at the members is not known.
+  std::optional<PlanTensor> UnreadInput(size_t input) {
+    PlanTensor tensor{.space = Space::kInput, .index = static_cast<int>(input)};
+    std::vector<Dims> dims;
+    for (const FamilyMember& member : family_.members) {
+      const std::vector<TensorId>& inputs = member.graph.inputs();
+      if (input >= inputs.size()) return std::nullopt;
+      const TensorType& type = member.graph.tensor(inputs[input]).type;
+      tensor.dtype = type.dtype;
+      dims.push_back(type.shape.ToDims());
+      if (dims.back().size() != dims.front().size()) return std::nullopt;
+    }
+    std::vector<Dims> strides;
+    for (const Dims& of : dims) strides.push_back(RowMajorStrides(of));
+    for (const auto& [lists, most] :
+         {std::pair(&dims, &tensor.dims), std::pair(&strides, &tensor.strides)}) {
+      for (size_t d = 0; d < dims.front().size(); ++d) {
+        std::vector<int64_t> values;
+        for (const Dims& list : *lists) values.push_back(list[d]);
+        absl::StatusOr<SizeExpr> size = Fit(values);
+        const std::optional<int64_t> at_most = size.ok() ? size->Evaluate(most_) : std::nullopt;
+        if (!at_most.has_value()) return std::nullopt;
+        most->push_back(*at_most);
+        tensor.sizes.push_back(*std::move(size));
+      }
+    }
+    tensor.bytes = NumElements(tensor.dims) * DTypeBytes(tensor.dtype);
+    return tensor;
   }
 
   absl::Status SizeLoops() {
@@ -446,12 +497,12 @@ class FamilyMaker {
     return absl::OkStatus();
   }
 
-  // Cases to check: the smallest values, some between, the largest; and of several symbols each one
-  // by itself at its smallest and at its largest value, where it is shorter or longer than others.
+  // Cases to check: the corners, where each symbol is shorter or longer than others, and some
+  // values between.
   absl::Status AddMembers(const GeneralText& schedules, const std::vector<std::string>& references,
                           const std::vector<SizeExpr>& sizes, CompileJob* job) const {
     ASSIGN_OR_RETURN(GeneralText reference, GeneralText::Of(points_, references));
-    std::set<Units> cases = {least_, most_};
+    std::set<Units> cases;
     Units small;
     Units middle;
     for (size_t s = 0; s < least_.size(); ++s) {
@@ -460,14 +511,7 @@ class FamilyMaker {
     }
     cases.insert(small);
     cases.insert(middle);
-    for (size_t s = 0; s < least_.size(); ++s) {
-      Units longest = least_;
-      Units shortest = most_;
-      longest[s] = most_[s];
-      shortest[s] = least_[s];
-      cases.insert(longest);
-      cases.insert(shortest);
-    }
+    for (Units& corner : Corners(symbols_)) cases.insert(std::move(corner));
     for (const Units& units : cases) {
       CheckedMember member;
       ASSIGN_OR_RETURN(member.schedule, schedules.At(units));

@@ -89,20 +89,41 @@ std::optional<std::vector<int64_t>> Scaled(const std::vector<double>& numbers) {
   return std::nullopt;
 }
 
+// Whether points at which the symbols of `subset` have the same values have the same number, and
+// there are such points with other values of the other symbols.
+bool Decide(const std::vector<size_t>& subset, const std::vector<Units>& points,
+            const std::vector<double>& numbers) {
+  std::map<Units, std::pair<double, size_t>> first;  // the number, and at which point
+  bool met_again = subset.size() == points.front().size();
+  for (size_t p = 0; p < points.size(); ++p) {
+    Units key;
+    for (size_t s : subset) key.push_back(points[p][s]);
+    auto [it, fresh] = first.try_emplace(key, std::pair(numbers[p], p));
+    if (fresh) continue;
+    if (it->second.first != numbers[p]) return false;
+    met_again = met_again || points[it->second.second] != points[p];
+  }
+  return met_again;
+}
+
 // The symbols that these numbers, by point, depend on; all of them where that is not known.
 std::vector<std::string> NamesIn(const ShapeFamily& family, const std::vector<Units>& points,
                                  const std::vector<double>& numbers) {
-  const std::optional<std::vector<int64_t>> whole = Scaled(numbers);
-  const std::optional<SizeExpr> form = whole ? FitSize(points, *whole) : std::nullopt;
-  if (!form.has_value() || form->is_static()) return family.names;
-  std::vector<std::string> names;
-  for (size_t s = 0; s < family.names.size(); ++s) {
-    const bool used = std::any_of(
-        form->terms().begin(), form->terms().end(),
-        [&](const SizeExpr::Term& term) { return Contains(term.symbols, static_cast<int>(s)); });
-    if (used) names.push_back(family.names[s]);
+  const size_t symbols = family.names.size();
+  if (points.empty() || symbols > 8) return family.names;
+  for (size_t count = 1; count < symbols; ++count) {
+    for (size_t chosen = 0; chosen < size_t{1} << symbols; ++chosen) {
+      std::vector<size_t> subset;
+      for (size_t s = 0; s < symbols; ++s) {
+        if ((chosen >> s & 1) != 0) subset.push_back(s);
+      }
+      if (subset.size() != count || !Decide(subset, points, numbers)) continue;
+      std::vector<std::string> names;
+      for (size_t s : subset) names.push_back(family.names[s]);
+      return names;
+    }
   }
-  return names;
+  return family.names;
 }
 
 // Proves that what import decided at some points holds for all values between them.
@@ -244,17 +265,72 @@ std::vector<std::string> ThresholdsIn(const Program& program) {
   return out;
 }
 
-// Whether two programs, neither of which compares with other numbers, give the same values on
-// random inputs;// FailedPrecondition if there are too many elements to find out.
+std::vector<Box> WholeOutputs(const Program& program) {
+  std::vector<Box> boxes;
+  for (ValueId v : program.outputs) {
+    boxes.push_back(Box::Whole(program.value(v).type.shape.ToDims()));
+  }
+  return boxes;
+}
+
+// Scalar functions by which a program computes values.
+std::set<ScalarOp> FunctionsIn(const Program& program) {
+  std::set<ScalarOp> out;
+  for (const LoopOp& op : program.ops) {
+    if (op.kind != LoopOp::kLoop) continue;
+    op.body.value.VisitOnce([&](const Expr& e) {
+      const bool moves = GetScalarInfo(e.op()).typing == ScalarTyping::kLeaf ||
+                         e.op() == ScalarOp::kSelect || e.op() == ScalarOp::kCast;
+      if (!moves) out.insert(e.op());
+    });
+  }
+  return out;
+}
+
+// Whether one of two sorted lists has all that the other one has: an op may be made in another way
+// for a few elements.
+template <class List>
+bool OneHoldsTheOther(const List& a, const List& b) {
+  return std::includes(a.begin(), a.end(), b.begin(), b.end()) ||
+         std::includes(b.begin(), b.end(), a.begin(), a.end());
+}
+
+// How often two programs are compared on random inputs. Of a single number many draws are equal by
+// accident: -x is |x| of half of them.
+int DrawsOf(const Program& program) {
+  constexpr double kWantedElements = 4096;
+  constexpr double kMostDraws = 64;
+  const std::vector<Box> boxes = WholeOutputs(program);
+  double elements = 1;
+  for (const Box& box : boxes) elements += static_cast<double>(NumElements(box.Extents()));
+  const double by_points = kMostComparedPoints / (EvaluationPoints(program, boxes) + 1);
+  return static_cast<int>(
+      std::clamp(std::min(kWantedElements / elements, by_points), 1.0, kMostDraws));
+}
+
+// The outputs of a program on random inputs of this seed, as `drawn_for` may take them.
+absl::StatusOr<std::vector<HostTensor>> OutputsOf(const Program& program, const Program& drawn_for,
+                                                  int seed, const CancelToken* cancel) {
+  const auto first = static_cast<uint64_t>(seed);
+  const std::vector<HostTensor> inputs = RandomInputs(drawn_for, first, /*adversarial=*/false);
+  std::vector<HostTensor> weights;
+  for (ValueId v : program.weights) {
+    weights.push_back(RandomTensor(program.value(v).type, first + 6 + weights.size()));
+  }
+  auto value = [&](ValueId v) -> const HostTensor* {
+    const auto index = static_cast<size_t>(program.value(v).index);
+    if (program.value(v).kind == TensorKind::kInput) return &inputs[index];
+    return program.value(v).kind == TensorKind::kWeight ? &weights[index] : nullptr;
+  };
+  return EvaluateBoxes(program, WholeOutputs(program), value, {.cancel = cancel});
+}
+
+// Whether two programs, neither of which compares with other numbers or computes by other
+// functions, give the same values on random inputs. FailedPrecondition if there are too many
+// elements to find out.
 absl::StatusOr<bool> ComputeAlike(const Program& a, const Program& b, const CancelToken* cancel) {
-  // One may have further ones: an op may be made in another way for a few elements.
-  const std::vector<std::string> in_a = ThresholdsIn(a);
-  const std::vector<std::string> in_b = ThresholdsIn(b);
-  const bool same = std::includes(in_a.begin(), in_a.end(), in_b.begin(), in_b.end()) ||
-                    std::includes(in_b.begin(), in_b.end(), in_a.begin(), in_a.end());
-  if (!same) return false;
-  if (a.inputs.size() != b.inputs.size() || a.outputs.size() != b.outputs.size() ||
-      a.weights.size() != b.weights.size()) {
+  if (!OneHoldsTheOther(ThresholdsIn(a), ThresholdsIn(b)) ||
+      !OneHoldsTheOther(FunctionsIn(a), FunctionsIn(b))) {
     return false;
   }
   auto types_of = [](const Program& p, const std::vector<ValueId>& list) {
@@ -265,29 +341,18 @@ absl::StatusOr<bool> ComputeAlike(const Program& a, const Program& b, const Canc
   for (auto list : {&Program::inputs, &Program::outputs, &Program::weights}) {
     if (types_of(a, a.*list) != types_of(b, b.*list)) return false;
   }
-  std::vector<HostTensor> inputs = RandomInputs(a, /*seed=*/1, /*adversarial=*/false);
-  std::vector<HostTensor> weights;
-  for (ValueId v : a.weights) weights.push_back(RandomTensor(a.value(v).type, 7 + weights.size()));
-  std::vector<std::vector<HostTensor>> results;
   for (const Program* program : {&a, &b}) {
-    std::vector<Box> boxes;
-    for (ValueId v : program->outputs) {
-      boxes.push_back(Box::Whole(program->value(v).type.shape.ToDims()));
-    }
-    if (EvaluationPoints(*program, boxes) > kMostComparedPoints) {
+    if (EvaluationPoints(*program, WholeOutputs(*program)) > kMostComparedPoints) {
       return FailedPrecondition("too many elements to compare");
     }
-    auto value = [&](ValueId v) -> const HostTensor* {
-      const auto index = static_cast<size_t>(program->value(v).index);
-      if (program->value(v).kind == TensorKind::kInput) return &inputs[index];
-      return program->value(v).kind == TensorKind::kWeight ? &weights[index] : nullptr;
-    };
-    ASSIGN_OR_RETURN(std::vector<HostTensor> outputs,
-                     EvaluateBoxes(*program, boxes, value, {.cancel = cancel}));
-    results.push_back(std::move(outputs));
   }
-  for (size_t i = 0; i < results[0].size(); ++i) {
-    if (!Compare(results[0][i], results[1][i]).ok()) return false;
+  const int draws = std::min(DrawsOf(a), DrawsOf(b));
+  for (int seed = 1; seed <= draws; ++seed) {
+    ASSIGN_OR_RETURN(std::vector<HostTensor> of_a, OutputsOf(a, a, seed, cancel));
+    ASSIGN_OR_RETURN(std::vector<HostTensor> of_b, OutputsOf(b, a, seed, cancel));
+    for (size_t i = 0; i < of_a.size(); ++i) {
+      if (!Compare(of_a[i], of_b[i]).ok()) return false;
+    }
   }
   return true;
 }
@@ -358,37 +423,52 @@ class ProgramChecker {
     size_t line = 0;
     absl::StatusOr<GeneralText> general = GeneralText::Of(units, texts, &line);
     if (!general.ok()) return NoOneProgram(texts.front(), line);
+    std::vector<Units> checked;
+    std::vector<double> differs;
+    std::optional<Difference> first;
     for (const CheckedPoint& point : points) {
       if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
-      RETURN_IF_ERROR(CheckPoint(*general, point, points));
+      Difference difference{.point = &point};
+      ASSIGN_OR_RETURN(const bool right, IsRight(*general, point, &difference));
+      checked.push_back(point.units);
+      differs.push_back(right ? 0 : 1);
+      if (!right && !first.has_value()) first = std::move(difference);
     }
-    return absl::OkStatus();
+    if (!first.has_value()) return absl::OkStatus();
+    return Differs(*first, points, NamesIn(family_, checked, differs));
   }
 
  private:
-  absl::Status CheckPoint(const GeneralText& general, const CheckedPoint& point,
-                          const std::vector<CheckedPoint>& points) const {
+  // A point at which the members' program is not that of the graph.
+  struct Difference {
+    const CheckedPoint* point = nullptr;
+    std::string expected;
+    std::string own;
+  };
+
+  absl::StatusOr<bool> IsRight(const GeneralText& general, const CheckedPoint& point,
+                               Difference* difference) const {
     ASSIGN_OR_RETURN(Program own, BuildProgram(point.graph, options_));
-    const std::string text = ToString(own);
+    difference->own = ToString(own);
     absl::StatusOr<std::string> expected = general.At(point.units);
-    if (expected.ok() && *expected == text) return absl::OkStatus();
+    if (!expected.ok()) return false;
+    if (*expected == difference->own) return true;
+    difference->expected = *expected;
     // A dim of 1 or 0 may be said in another way and mean the same.
-    absl::StatusOr<bool> alike = false;
-    if (expected.ok()) {
-      absl::StatusOr<Program> parsed = ParseProgram(*expected);
-      if (parsed.ok() && SettledText(*parsed) == SettledText(own)) return absl::OkStatus();
-      if (parsed.ok()) alike = ComputeAlike(*parsed, own, cancel_);
-    }
+    absl::StatusOr<Program> parsed = ParseProgram(*expected);
+    if (!parsed.ok()) return false;
+    if (SettledText(*parsed) == SettledText(own)) return true;
+    absl::StatusOr<bool> alike = ComputeAlike(*parsed, own, cancel_);
     if (WasGivenUp(alike.status())) return alike.status();
-    if (alike.ok() && *alike) return absl::OkStatus();
-    return Differs(point, points, expected.value_or(""), text);
+    return alike.ok() && *alike;
   }
 
-  absl::Status Differs(const CheckedPoint& point, const std::vector<CheckedPoint>& points,
-                       const std::string& expected, const std::string& text) const {
-    std::vector<std::string> names = family_.names;
+  // `names`: of the dims that tell at which points there is a difference.
+  absl::Status Differs(const Difference& difference, const std::vector<CheckedPoint>& points,
+                       std::vector<std::string> names) const {
+    const CheckedPoint& point = *difference.point;
     std::string node = DecidedBy(point, points, &names);
-    if (node.empty()) node = FirstDifference(expected, text);
+    if (node.empty()) node = FirstDifference(difference.expected, difference.own);
     if (node.empty()) node = "options.dim_ranges";
     return FailedPrecondition(node, ": the value of dim ", StrJoin(names, ", "),
                               " decides what it gives: with ", Shown(family_, point.units),

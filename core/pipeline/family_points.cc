@@ -7,6 +7,8 @@
 #include <set>
 #include <utility>
 
+#include "core/base/contains.h"
+
 namespace fusion {
 namespace {
 
@@ -79,16 +81,35 @@ void TakeTurns(const std::vector<size_t>& group, std::vector<Units>* points) {
 
 }  // namespace
 
-std::vector<Units> MemberPoints(const std::vector<DimRange>& symbols, MemberPlace place) {
+std::vector<Inside> MemberPlaces(const std::vector<DimRange>& symbols) {
+  const Inside none(symbols.size(), false);
+  std::vector<Inside> out = {none};
+  auto add = [&](const Inside& inside) {
+    if (!Contains(out, inside)) out.push_back(inside);
+  };
+  auto is_short = [&](size_t s) { return symbols[s].most / symbols[s].multiple < kLongRange; };
+  Inside several = none;
+  Inside all = none;
+  for (size_t s = 0; s < symbols.size(); ++s) {
+    all[s] = is_short(s);
+    several[s] = is_short(s) && symbols[s].most / symbols[s].multiple >= kSeveralValues;
+  }
+  add(several);
+  for (size_t s = 0; s < symbols.size(); ++s) {
+    Inside one = none;
+    one[s] = is_short(s);
+    add(one);
+  }
+  add(all);
+  return out;
+}
+
+std::vector<Units> MemberPoints(const std::vector<DimRange>& symbols, const Inside& inside) {
   std::vector<Units> points(kMembers, Units(symbols.size(), 0));
   std::set<int64_t> taken;
   auto most_of = [&](size_t s) { return symbols[s].most / symbols[s].multiple; };
   auto is_long = [&](size_t s) { return most_of(s) >= kLongRange; };
-  // A range of few values cannot tell products of dims apart.
-  auto is_inside = [&](size_t s) {
-    return !is_long(s) && (place == MemberPlace::kInside ||
-                           (place == MemberPlace::kInsideLong && most_of(s) >= kSeveralValues));
-  };
+  auto is_inside = [&](size_t s) { return !is_long(s) && inside[s]; };
   for (const std::vector<size_t>& group : Overlapping(symbols)) {
     std::vector<size_t> beyond;
     std::map<int64_t, std::vector<size_t>> long_ones;  // by largest value
@@ -105,7 +126,7 @@ std::vector<Units> MemberPoints(const std::vector<DimRange>& symbols, MemberPlac
         if (is_inside(s)) {
           // Other values of each symbol at each point, as far as there are other ones.
           const auto step = static_cast<int64_t>(i + s * 2);
-          points[i][s] = most - step % std::max<int64_t>(most - 1, 1);
+          points[i][s] = most - step % (most - SmallestOf(symbols[s]) + 1);
           continue;
         }
         if (is_long(s)) --next;
@@ -152,6 +173,31 @@ std::vector<int64_t> ValuesToCheck(const DimRange& s) {
 
 }  // namespace
 
+std::vector<Units> Corners(const std::vector<DimRange>& symbols) {
+  const size_t count = symbols.size();
+  Units least;
+  Units most;
+  for (const DimRange& s : symbols) {
+    least.push_back(s.least / s.multiple);
+    most.push_back(s.most / s.multiple);
+  }
+  std::set<Units> out;
+  auto add = [&](auto is_most) {
+    Units corner;
+    for (size_t s = 0; s < count; ++s) corner.push_back(is_most(s) ? most[s] : least[s]);
+    out.insert(std::move(corner));
+  };
+  constexpr size_t kAllCorners = 4;
+  for (size_t chosen = 0; count <= kAllCorners && chosen < size_t{1} << count; ++chosen) {
+    add([&](size_t s) { return (chosen >> s & 1) != 0; });
+  }
+  for (size_t one = 0; one < count; ++one) {
+    add([&](size_t s) { return s == one; });
+    add([&](size_t s) { return s != one; });
+  }
+  return {out.begin(), out.end()};
+}
+
 CheckPointList CheckPoints(const std::vector<DimRange>& symbols) {
   CheckPointList out;
   int64_t combinations = 1;
@@ -180,19 +226,20 @@ CheckPointList CheckPoints(const std::vector<DimRange>& symbols) {
     longest = std::max(longest, values.back().size());
   }
   std::set<Units> points;
-  // Turn `turn` gives symbol s its value number `i + turn * s`: each end meets several values of
-  // the other symbols.
-  const int turns = symbols.size() == 1 ? 1 : 3;
-  for (int turn = 0; turn < turns; ++turn) {
+  // Each turn moves the values of symbol s by another part of its list: each end meets several
+  // values of the other symbols.
+  const size_t turns = symbols.size() == 1 ? 1 : 3;
+  for (size_t turn = 0; turn < turns; ++turn) {
     for (size_t i = 0; i < longest; ++i) {
       Units point;
       for (size_t s = 0; s < symbols.size(); ++s) {
-        const size_t at = i + static_cast<size_t>(turn) * s * 5;
-        point.push_back(values[s][at % values[s].size()]);
+        const size_t count = values[s].size();
+        point.push_back(values[s][(i + turn * s * std::max<size_t>(count / turns, 1)) % count]);
       }
       points.insert(std::move(point));
     }
   }
+  for (Units& corner : Corners(symbols)) points.insert(std::move(corner));
   out.units.assign(points.begin(), points.end());
   return out;
 }

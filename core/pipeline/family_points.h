@@ -9,17 +9,20 @@ namespace fusion {
 
 // Values of the symbols of a family, in units of their multiples, at which something is planned.
 
-/// Where members lie that a short range has no primes for.
-enum class MemberPlace : uint8_t {
-  kBeyond,      // primes beyond the largest value
-  kInsideLong,  // within the range where it has several values, else beyond it
-  kInside,      // within the range
-};
+/// Which symbols take their members' values from within a short range; the others take primes
+/// beyond it. Of a long range members are always within.
+using Inside = std::vector<bool>;
+
+/// What to try, in this order: none of them, those with several values, each one by itself, all of
+/// them. Values beyond a range may be of another form than those within it; of a range of few
+/// values they tell products of dims apart.
+std::vector<Inside> MemberPlaces(const std::vector<DimRange>& symbols);
 
 /// Units of the members of a family: primes below the largest value of a long range, which a table
-/// may end with; of a short one as `place` says.
+/// may end with; of a short one as `inside` says. Of two symbols that may stand in either order,
+/// neither is the larger one at every point.
 std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols,
-                                               MemberPlace place);
+                                               const Inside& inside);
 
 /// Units of its samples, in ascending order: smallest, likely and middle values, and some between
 /// the smallest and those.
@@ -31,8 +34,12 @@ struct CheckPointList {
   bool exhaustive = false;  // they are all values that there are
 };
 
-/// All values of few. Else the ends of each range and their neighbours, each with several values of
-/// the other symbols, and some between them.
+/// Where every symbol is at an end of its range: all such points of a few symbols; of many those
+/// with one symbol at the other end than all others.
+std::vector<std::vector<int64_t>> Corners(const std::vector<DimRange>& symbols);
+
+/// All values of few. Else the corners, the ends of each range and their neighbours, each with
+/// several values of the other symbols, and some between them.
 CheckPointList CheckPoints(const std::vector<DimRange>& symbols);
 
 /// Among the samples the one that a variant for few elements is cut for.

@@ -79,15 +79,13 @@ class FamilyImporter {
       ASSIGN_OR_RETURN(CheckedPoint point, PointAt(units));
       points_.push_back(std::move(point));
     }
-    absl::Status fits = SetMembers(MemberPlace::kBeyond, points.exhaustive);
-    // Members beyond a short range may be of another form than all values within it.
-    for (MemberPlace place : {MemberPlace::kInsideLong, MemberPlace::kInside}) {
+    // Of refusals the last one is told, which is of values within the ranges.
+    absl::Status fits = absl::OkStatus();
+    std::set<std::vector<Units>> tried;
+    for (const Inside& inside : MemberPlaces(family_->symbols)) {
+      if (!tried.insert(MemberPoints(family_->symbols, inside)).second) continue;
+      fits = SetMembers(inside, points.exhaustive);
       if (fits.ok() || WasGivenUp(fits)) break;
-      const bool same = MemberPoints(family_->symbols, place) ==
-                        MemberPoints(family_->symbols, MemberPlace::kBeyond);
-      if (same) continue;
-      absl::Status inside = SetMembers(place, points.exhaustive);
-      if (inside.ok() || WasGivenUp(inside)) fits = inside;
     }
     RETURN_IF_ERROR(fits);
     points_.clear();
@@ -143,10 +141,10 @@ class FamilyImporter {
         " the graph has other nodes than with the largest values; ", WayOut(family_->names));
   }
 
-  absl::Status SetMembers(MemberPlace place, bool exhaustive) {
+  absl::Status SetMembers(const Inside& inside, bool exhaustive) {
     family_->members.clear();
     digests_.clear();
-    for (const Units& units : MemberPoints(family_->symbols, place)) {
+    for (const Units& units : MemberPoints(family_->symbols, inside)) {
       std::string digest;
       ASSIGN_OR_RETURN(FamilyMember member, MemberAt(units, &digest));
       family_->members.push_back(std::move(member));
@@ -225,8 +223,9 @@ std::set<std::string> OpenTables(const PlanOptions& options, const Importer& imp
   std::map<std::string, Dims> one;
   std::map<std::string, Dims> other;
   bool known = false;
-  for (MemberPlace place : {MemberPlace::kBeyond, MemberPlace::kInside}) {
-    const std::vector<Units> points = MemberPoints(SymbolsOf(options), place);
+  const std::vector<Inside> places = MemberPlaces(SymbolsOf(options));
+  for (const Inside& inside : {places.front(), places.back()}) {
+    const std::vector<Units> points = MemberPoints(SymbolsOf(options), inside);
     known = known || (import(DimsAt(options, points[0]), {.folded = &one}).ok() &&
                       import(DimsAt(options, points[1]), {.folded = &other}).ok());
   }

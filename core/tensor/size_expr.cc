@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include "core/base/text.h"
 
@@ -232,20 +233,66 @@ SizeExpr SizeExpr::operator-(const SizeExpr& other) const {
   return SizeExpr::Sum(std::move(terms));
 }
 
-std::optional<int64_t> SizeExpr::Evaluate(const std::vector<int64_t>& values) const {
-  return LowerBound(values, values);
-}
+namespace {
 
-std::optional<int64_t> SizeExpr::LowerBound(const std::vector<int64_t>& least,
-                                            const std::vector<int64_t>& most) const {
+// The sum of the terms, those that are added where the symbols are least, the others where they are
+// most.
+std::optional<int64_t> TermByTerm(const std::vector<SizeExpr::Term>& terms,
+                                  const std::vector<int64_t>& least,
+                                  const std::vector<int64_t>& most) {
   Wide sum = 0;
-  for (const Term& t : terms_) {
+  for (const SizeExpr::Term& t : terms) {
     std::optional<int64_t> product = Product(t.symbols, t.coefficient > 0 ? least : most);
     if (!product.has_value()) return std::nullopt;
     sum += Wide{t.coefficient} * *product;
     if (!Narrow(sum).has_value()) return std::nullopt;
   }
   return static_cast<int64_t>(sum);
+}
+
+// The same polynomial of what each symbol is above `from` (sign 1), or below it (sign -1).
+std::optional<SizeExpr> Shifted(const std::vector<SizeExpr::Term>& terms,
+                                const std::vector<int64_t>& from, int sign) {
+  std::vector<SizeExpr::Term> out;
+  for (const SizeExpr::Term& t : terms) {
+    // Each symbol of a term is either its `from` or what it is above or below that.
+    for (size_t chosen = 0; chosen < size_t{1} << t.symbols.size(); ++chosen) {
+      Wide coefficient = t.coefficient;
+      SizeExpr::Term part;
+      for (size_t i = 0; i < t.symbols.size(); ++i) {
+        const bool kept = (chosen >> i & 1) != 0;
+        if (kept) part.symbols.push_back(t.symbols[i]);
+        coefficient *= kept ? sign : from[static_cast<size_t>(t.symbols[i])];
+        if (!Narrow(coefficient).has_value()) return std::nullopt;
+      }
+      part.coefficient = static_cast<int64_t>(coefficient);
+      out.push_back(std::move(part));
+    }
+  }
+  return SizeExpr::Sum(std::move(out));
+}
+
+}  // namespace
+
+std::optional<int64_t> SizeExpr::Evaluate(const std::vector<int64_t>& values) const {
+  return TermByTerm(terms_, values, values);
+}
+
+std::optional<int64_t> SizeExpr::LowerBound(const std::vector<int64_t>& least,
+                                            const std::vector<int64_t>& most) const {
+  std::optional<int64_t> bound = TermByTerm(terms_, least, most);
+  if (!bound.has_value() || least == most) return bound;
+  // (a - 1) * (b - 1) has terms of both signs, and none of what a and b are above their least.
+  std::vector<int64_t> room;
+  for (size_t s = 0; s < least.size(); ++s) room.push_back(most[s] - least[s]);
+  for (const auto& [from, sign] : {std::pair(&least, 1), std::pair(&most, -1)}) {
+    const std::optional<SizeExpr> shifted = Shifted(terms_, *from, sign);
+    if (!shifted.has_value()) continue;
+    const std::optional<int64_t> other =
+        TermByTerm(shifted->terms(), std::vector<int64_t>(room.size(), 0), room);
+    if (other.has_value()) bound = std::max(*bound, *other);
+  }
+  return bound;
 }
 
 std::string SizeExpr::ToString(const std::vector<std::string>& names) const {

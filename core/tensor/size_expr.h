@@ -42,7 +42,8 @@ class SizeExpr {
   /// symbols.
   std::optional<int64_t> Evaluate(const std::vector<int64_t>& values) const;
   /// No less than this is the size where symbol i lies in [least[i], most[i]], which are not
-  /// negative. Exact where no symbol is in terms of both signs.
+  /// negative. Exact where no symbol is in terms of both signs, whether symbols are counted from 0,
+  /// from their least or back from their most.
   std::optional<int64_t> LowerBound(const std::vector<int64_t>& least,
                                     const std::vector<int64_t>& most) const;
 

@@ -25,7 +25,7 @@ TEST(SamplePoints, LieOnTheWayFromTheSmallestToTheLargest) {
 }
 
 TEST(MemberPoints, AreDifferentPrimes) {
-  const std::vector<std::vector<int64_t>> points = MemberPoints(kBatchAndSeq, MemberPlace::kBeyond);
+  const std::vector<std::vector<int64_t>> points = MemberPoints(kBatchAndSeq, {false, false});
   std::set<int64_t> taken;
   for (const std::vector<int64_t>& point : points) {
     ASSERT_EQ(point.size(), 2U);
@@ -36,18 +36,50 @@ TEST(MemberPoints, AreDifferentPrimes) {
       for (int64_t d = 2; d < n; ++d) EXPECT_NE(n % d, 0) << n;
     }
   }
-  for (const std::vector<int64_t>& point : MemberPoints(kBatchAndSeq, MemberPlace::kInside)) {
+  for (const std::vector<int64_t>& point : MemberPoints(kBatchAndSeq, {true, true})) {
     EXPECT_LE(point[0], 8);
   }
+}
+
+// What follows from which of two dims is the longer one must not be the same everywhere, unless it
+// is so in all of the ranges.
+TEST(MemberPoints, TakeBothOrdersThatRangesAllow) {
+  using Ranges = std::vector<DimRange>;
+  const std::vector<Ranges> both = {
+      {{.least = 1, .most = 9}, {.least = 1, .most = 9}},
+      {{.least = 1, .most = 9}, {.least = 2, .most = 20}},
+      {{.least = 1, .most = 512}, {.least = 1, .most = 512}},
+  };
+  for (const Ranges& ranges : both) {
+    std::set<bool> orders;
+    for (const Units& point : MemberPoints(ranges, {false, false})) {
+      orders.insert(point[0] < point[1]);
+    }
+    EXPECT_EQ(orders.size(), 2U) << ranges[0].most << " and " << ranges[1].most;
+  }
+  for (const Units& point :
+       MemberPoints({{.least = 5, .most = 9}, {.least = 1, .most = 5}}, {false, false})) {
+    EXPECT_GT(point[0], point[1]) << "the first one is never shorter";
+  }
+}
+
+TEST(MemberPoints, WithinAShortRangeKeepToIt) {
+  const std::vector<DimRange> ranges = {{.least = 5, .most = 9}, {.least = 1, .most = 2}};
+  for (const Units& point : MemberPoints(ranges, {true, false})) {
+    EXPECT_THAT(point[0], testing::AllOf(testing::Ge(5), testing::Le(9)));
+    EXPECT_GT(point[1], 2) << "two values tell nothing apart";
+  }
+  EXPECT_THAT(MemberPlaces(ranges), ElementsAre(Inside{false, false}, Inside{true, false},
+                                                Inside{false, true}, Inside{true, true}));
 }
 
 TEST(CheckPoints, AreAllValuesWhereThereAreFew) {
   const CheckPointList few =
       CheckPoints({{.least = 1, .most = 2}, {.least = 4, .most = 16, .multiple = 4}});
   EXPECT_TRUE(few.exhaustive);
-  EXPECT_THAT(few.units, testing::UnorderedElementsAre(
-                             Units{1, 1}, Units{2, 1}, Units{1, 2}, Units{2, 2}, Units{1, 3},
-                             Units{2, 3}, Units{1, 4}, Units{2, 4}));
+  EXPECT_THAT(few.units,
+              testing::UnorderedElementsAre(Units{1, 1}, Units{2, 1}, Units{1, 2}, Units{2, 2},
+                                            Units{1, 3}, Units{2, 3}, Units{1, 4}, Units{2, 4}));
 }
 
 TEST(CheckPoints, HoldTheEndsTheirNeighboursAndSomeBetween) {

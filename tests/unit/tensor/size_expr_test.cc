@@ -40,6 +40,13 @@ TEST(SizeExpr, EvaluatesAndSaysWhatIsTooLarge) {
   EXPECT_EQ(size.Evaluate({huge, huge}), std::nullopt);
 }
 
+// (a - 2) * (b - 1): rows and columns of a window of 3 x 2 that stays inside.
+TEST(SizeExpr, LowerBoundsOfWindowsAreExact) {
+  const SizeExpr places = SizeExpr::Sum({{1, {0, 1}}, {-1, {0}}, {-2, {1}}, {2, {}}});
+  EXPECT_EQ(places.LowerBound({3, 3}, {11, 11}), 2);
+  EXPECT_EQ((SizeExpr(9 * 10) - places).LowerBound({3, 3}, {11, 11}), 0);
+}
+
 TEST(SizeExpr, LowerBoundsLookAtTheEndThatIsSmaller) {
   SizeExpr room = SizeExpr::Sum({{1, {0}}}) - SizeExpr::Sum({{2, {1}}});
   EXPECT_EQ(room.LowerBound({4, 1}, {10, 3}), 4 - 6);
