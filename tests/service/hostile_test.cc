@@ -817,10 +817,12 @@ TEST_F(HostileTest, AnswersThatAreReadSlowlyArriveWhole) {
 TEST_F(HostileTest, CallersOfASocketFilePayForThemselves) {
   const std::string file = StrCat("unix:", dir_.path("s"));
   Begin({"--listen", "127.0.0.1:0", "--listen", file});
-  const Neighbour beside(file, dir_.Write("known-beside", KnownRequest().SerializeAsString()));
+  Neighbour beside(file, dir_.Write("known-beside", KnownRequest().SerializeAsString()));
+  beside.SetCalling(false);
   std::atomic<int64_t> calls{0};
   // To a server of which only PlanFusion answers, and over TCP: as many small calls.
   Under([&](const Attacked& attacked) {
+    beside.SetCalling(!attacked.bare);
     unread_ = std::vector<std::list<RawHttp2>>(kAttackers);
     const Nanoseconds end = Now() + kTime;
     Each([&](int attacker) {
@@ -838,6 +840,7 @@ TEST_F(HostileTest, CallersOfASocketFilePayForThemselves) {
         std::this_thread::sleep_for(kPace);
       }
     });
+    beside.SetCalling(false);
   });
   RecordProperty("unread_calls", StrCat(calls.load()));
   EXPECT_GT(calls, 4096) << "or nothing was tried";

@@ -107,7 +107,7 @@ TEST_F(TrustedPathTest, APrimaryGroupOfAnotherUserIsNotPrivate) {
   };
   if (trusts(users, "passwd: files\n") == 2) GTEST_SKIP() << "no mount namespaces here";
   EXPECT_EQ(trusts(users, "passwd: files\n"), 1);
-  EXPECT_EQ(trusts(users, "passwd:         files systemd # usual\ngroup: sss\n"), 1);
+  EXPECT_EQ(trusts(users, "passwd:         files systemd # usual\ngroup: files sss\n"), 1);
   EXPECT_EQ(trusts(users + "other:x:1000:1000::/:/bin/sh\n", "passwd: files\n"), 1);
   EXPECT_EQ(trusts(users + "bob:x:1000:0::/:/bin/sh\n", "passwd: files\n"), 0);
   EXPECT_EQ(trusts(users + "toor:x:0:0::/:/bin/sh\n", "passwd: files\n"), 1) << "the same user";
