@@ -6,14 +6,15 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <memory>
 #include <sstream>
 #include <system_error>
 #include <vector>
 
 #include "core/base/file.h"
-#include "core/base/mutex.h"
 #include "core/base/text.h"
 
 namespace fusion {
@@ -51,19 +52,18 @@ bool CanListUsers() {
 // the members that the group lists.
 bool MayBeGroupOfAnother(uid_t owner, gid_t group) {
   if (!CanListUsers()) return true;
-  static Mutex& listing = *new Mutex;  // the place in the list is the process's
-  MutexLock lock(&listing);
+  const std::unique_ptr<FILE, int (*)(FILE*)> users(std::fopen("/etc/passwd", "re"), std::fclose);
+  if (users == nullptr) return true;
   std::vector<char> room(kEntryBytes);
   passwd entry{};
   passwd* user = nullptr;
   bool found = false;
   int seen = 0;
-  setpwent();
   int error = 0;
-  while (!found && (error = getpwent_r(&entry, room.data(), room.size(), &user)) == 0) {
+  while (!found &&
+         (error = fgetpwent_r(users.get(), &entry, room.data(), room.size(), &user)) == 0) {
     found = ++seen > kMostUsers || (user->pw_gid == group && user->pw_uid != owner);
   }
-  endpwent();
   return found || error != ENOENT;  // ENOENT: that was the last one
 }
 
