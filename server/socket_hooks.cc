@@ -55,6 +55,7 @@ __attribute__((visibility("default"))) ssize_t recvmsg(int fd, msghdr* message, 
   return got;
 }
 
+// NOLINTNEXTLINE(readability-inconsistent-declaration-parameter-name): the header's are reserved
 __attribute__((visibility("default"))) int getpeername(int fd, sockaddr* address,
                                                        socklen_t* length) noexcept {
   static const auto kNext = fusion::NextFunction<int(int, sockaddr*, socklen_t*)>("getpeername");

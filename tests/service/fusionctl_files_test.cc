@@ -193,8 +193,8 @@ TEST_F(FilesTest, AFullDiskIsNotTheFaultOfTheInput) {
            {read_only, {"run", model, "--server", server, "--out", out}, ro_text},
            {fill, {"run", model, "--server", server, "--dump-tensors", out}, full_text},
            {fill, {"repro", model, "--server", server, "--out", out}, full_text},
-           {fill, {"export", model, "--server", server, "--out", out}, full_text},
-           {read_only, {"export", model, "--server", server, "--out", out}, ro_text},
+           {fill, {"export", model, "--fused", "--server", server, "--out", out}, full_text},
+           {read_only, {"export", model, "--fused", "--server", server, "--out", out}, ro_text},
            {read_only, {"run", model, "--server", server, "--cache", out}, ro_text},
            {read_only, {"run", model, "--store", out}, ro_text}}) {
     const ProgramResult got = run(c.how, c.words);
