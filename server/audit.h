@@ -14,7 +14,8 @@ namespace fusion {
 /// needs the role "admin"; of calls by who does not have it for as many as get a line "rpc", which
 /// counts those that are left out.
 ///
-///   {"event":"admin","identity":"ops","tenant":"default","peer":"unix:","method":"CompactStore",..}
+///   {"event":"admin","identity":"ops","tenant":"default","peer":"unix:uid=0,pid=12,connection=3",
+///   "method":"CompactStore",..}
 void LogAdminCall(Logger& logger, const Caller& caller, std::string_view peer,
                   const RpcRecord& record);
 

@@ -86,8 +86,8 @@ Call::Call(const ServiceParts& parts, const grpc::CallbackServerContext& context
       context_(context),
       start_(parts.clock.Now()),
       cancel_(parts.clock, DeadlineOf(context, parts.clock, LimitOf(parts, method))),
-      identified_(IdentifyCaller(parts.authenticator, context, &caller_)),
-      begun_(parts.begins(context)) {
+      identified_(IdentifyCaller(parts.authenticator, context, &caller_)) {
+  parts.begins(context);
   record_.method = method;
   record_.tenant = caller_.tenant;
   parts_.observer.OnStarted(method);
@@ -98,7 +98,6 @@ absl::Status Call::Enter(const grpc::ByteBuffer& request) {
   if (context_.IsCancelled()) return Cancelled("the caller took the call back");
   RETURN_IF_ERROR(identified_);
   RETURN_IF_ERROR(CheckRole(caller_, RoleOf(record_.method)));
-  RETURN_IF_ERROR(begun_);
   if (RoleOf(record_.method) == Role::kAdmin) parts_.lasts(context_);
   auto bytes = static_cast<int64_t>(request.Length());
   NoteRequest(bytes);

@@ -100,7 +100,6 @@ class Call {
   CancelToken cancel_;
   Caller caller_;
   const absl::Status identified_;  // why nothing is done for the caller
-  const absl::Status begun_;       // the same, of this call
   RpcRecord record_;
   std::optional<Admission::Pass> pass_;  // until the answer is sent
 };

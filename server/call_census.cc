@@ -19,66 +19,32 @@ constexpr int64_t kModestPartOfUnread = 8;
 // A deadline that leaves less is none: our own network takes as long.
 constexpr Nanoseconds kLeastPatience = std::chrono::milliseconds(1);
 
-// Callers on this machine: one name for those of all socket files, whatever theirs are called.
-constexpr std::string_view kLocal = "unix:";
-// Of the most calls, theirs may be so many before further ones are refused, and before they are
-// reported: who does not even read refusals.
-constexpr int64_t kLocalPart = 4;
-constexpr int64_t kMostLocalPart = 2;
-
-bool IsOverTcp(std::string_view peer) {
-  return peer.starts_with("ipv4:") || peer.starts_with("ipv6:");
-}
-
 }  // namespace
-
-bool CallCensus::IsTime(Nanoseconds* reported) const {
-  const Nanoseconds now = clock_.Now();
-  if (now - *reported < kReportEvery) return false;
-  *reported = now;
-  return true;
-}
 
 CallCensus::Heaviest CallCensus::FindHeaviest(int64_t Kept::*amount, Nanoseconds* reported) {
   Heaviest heaviest;
-  if (!IsTime(reported)) return heaviest;
+  const Nanoseconds now = clock_.Now();
+  if (now - *reported < kReportEvery) return heaviest;
+  *reported = now;
   for (const auto& [name, kept] : peers_) {
-    if (IsOverTcp(name) && kept.*amount > heaviest.amount) heaviest = {name, kept.*amount};
+    if (kept.*amount > heaviest.amount) heaviest = {name, kept.*amount};
   }
   return heaviest;
 }
 
-int64_t CallCensus::CallsOverTcp() const {
-  auto local = peers_.find(std::string(kLocal));
-  return begun_ - (local == peers_.end() ? 0 : local->second.calls);
-}
-
-absl::Status CallCensus::Add(const grpc::CallbackServerContext& context) {
+void CallCensus::Add(const grpc::CallbackServerContext& context) {
   Heaviest heaviest;
-  int64_t local = 0;
-  bool too_many_local = false;
   std::string name = peer_of_(context);
-  const bool is_local = !IsOverTcp(name);
   {
     MutexLock lock(&mutex_);
-    auto peer = peers_.try_emplace(is_local ? std::string(kLocal) : std::move(name)).first;
+    const auto peer = peers_.try_emplace(std::move(name)).first;
     ++peer->second.calls;
-    ++begun_;
     Call& call = made_.at(&context);
     call.peer = peer;
     call.begun = clock_.Now();
-    if (is_local) {
-      local = peer->second.calls;
-      too_many_local = local > most_.calls / kMostLocalPart && IsTime(&reported_local_);
-    } else if (begun_ > most_.calls && CallsOverTcp() > most_.calls / kMostLocalPart) {
-      heaviest = FindHeaviest(&Kept::calls, &reported_many_);
-    }
+    if (++begun_ > most_.calls) heaviest = FindHeaviest(&Kept::calls, &reported_many_);
   }
   if (heaviest.amount > 0) reports_.too_many(heaviest.peer, heaviest.amount);
-  if (too_many_local) reports_.too_many_local(local);
-  if (local <= most_.calls / kLocalPart) return absl::OkStatus();
-  return ServerBusy("callers of socket files have ", local, " calls under way; at most ",
-                    most_.calls / kLocalPart, " of theirs are taken");
 }
 
 void CallCensus::AddRequest(const grpc::CallbackServerContext& context, int64_t bytes) {
@@ -106,27 +72,19 @@ int64_t CallCensus::AddedBy(const AnswerMemory& kept) const {
 }
 
 void CallCensus::Keep(const AnswerMemory& kept, Call* call) {
-  const bool over_tcp = IsOverTcp(call->peer->first);
   answer_bytes_ += AddedBy(kept);
-  if (over_tcp) tcp_answer_bytes_ += kept.own;
   for (const AnswerMemory::Part& part : kept.shared) {
     Shared& shared = shared_[part.what];
     if (shared.answers++ == 0) shared.bytes = part.bytes;
-    if (over_tcp && shared.answers_over_tcp++ == 0) tcp_answer_bytes_ += shared.bytes;
   }
   call->peer->second.answer_bytes += kept.most();
   call->answer = kept;
 }
 
 void CallCensus::Drop(Call* call) {
-  const bool over_tcp = IsOverTcp(call->peer->first);
   answer_bytes_ -= call->answer.own;
-  if (over_tcp) tcp_answer_bytes_ -= call->answer.own;
   for (const AnswerMemory::Part& part : call->answer.shared) {
     auto shared = shared_.find(part.what);
-    if (over_tcp && --shared->second.answers_over_tcp == 0) {
-      tcp_answer_bytes_ -= shared->second.bytes;
-    }
     if (--shared->second.answers > 0) continue;
     answer_bytes_ -= shared->second.bytes;
     shared_.erase(shared);
@@ -148,9 +106,7 @@ absl::Status CallCensus::SetAnswer(const grpc::CallbackServerContext& context,
     const int64_t added = AddedBy(kept);
     const int64_t most = most_.answer_bytes;
     if (others > 0 && added > 0 && others + added > most) {
-      if (tcp_answer_bytes_ > most / 2) {
-        heaviest = FindHeaviest(&Kept::answer_bytes, &reported_much_);
-      }
+      heaviest = FindHeaviest(&Kept::answer_bytes, &reported_much_);
       const int64_t own = call.peer->second.answer_bytes + kept.most();
       // Closing connections takes a while, in which answers are made faster than those go. What is
       // in a cache was made before, and others may have it, too.
@@ -214,7 +170,7 @@ void CallCensus::Release(grpc::CallbackServerContext* context) {
     if (made == made_.end()) return;
     Call& call = made->second;
     if (const Peers::iterator peer = call.peer; peer != peers_.end()) {
-      if (IsOverTcp(peer->first) && WasTakenBack(call)) taken_back_by = peer->first;
+      if (WasTakenBack(call)) taken_back_by = peer->first;
       --begun_;
       Drop(&call);
       if (--peer->second.calls == 0) peers_.erase(peer);

@@ -17,22 +17,18 @@ namespace fusion {
 /// Counts the calls that gRPC keeps, and the bytes of their answers, by peer: until the caller has
 /// read the answer, which may be long after ours was given. Above `most` of them the peer with the
 /// most is reported; and so is each call that its caller took back. A call whose deadline has
-/// passed is none of those, unless that was so soon that nobody can have meant it. Callers on this
-/// machine, of a socket file, have one name together, half of the calls at most, and a report of
-/// their own: nobody else is reported for what they keep. Thread-safe.
+/// passed is none of those, unless that was so soon that nobody can have meant it. Thread-safe.
 class CallCensus final : public grpc::ContextAllocator {
  public:
   /// What the census says, by gRPC's name of a peer; on any thread.
   struct Reports {
-    /// All together have more than the most calls or bytes of answers, those over TCP more than
-    /// half of the most, and of them the peer has most. Each a hundred times a second at most.
+    /// All together have more than the most calls or bytes of answers, and the peer has most of
+    /// them. Each a hundred times a second at most.
     std::function<void(const std::string& peer, int64_t calls)> too_many;
     std::function<void(const std::string& peer, int64_t bytes)> too_much;
-    /// Callers on this machine have more than half of the most calls; as often.
-    std::function<void(int64_t calls)> too_many_local;
     std::function<void(const std::string& peer)> taken_back;
   };
-  /// gRPC's name of who calls: "ipv4:127.0.0.1:4711", "unix:".
+  /// gRPC's name of who calls: "ipv4:127.0.0.1:4711", "unix:uid=0,pid=4711,connection=17".
   using PeerOf = std::function<std::string(const grpc::CallbackServerContext&)>;
   struct Most {
     int64_t calls = 0;
@@ -44,9 +40,8 @@ class CallCensus final : public grpc::ContextAllocator {
       PeerOf peer_of = [](const grpc::CallbackServerContext& call) { return call.peer(); })
       : most_(most), reports_(std::move(reports)), clock_(clock), peer_of_(std::move(peer_of)) {}
 
-  /// A call begins. ResourceExhausted, with kRetryAfter: it is one of a caller on this machine, and
-  /// theirs are more than a quarter of the most. It is kept all the same, until that has been read.
-  absl::Status Add(const grpc::CallbackServerContext& context);
+  /// A call begins.
+  void Add(const grpc::CallbackServerContext& context);
   /// So many bytes of its request, or of a part of that, came whole.
   void AddRequest(const grpc::CallbackServerContext& context, int64_t bytes);
   /// Of all calls by gRPC's name of the peer, since it was asked last to begin anew.
@@ -102,7 +97,6 @@ class CallCensus final : public grpc::ContextAllocator {
   struct Shared {
     int64_t bytes = 0;
     int64_t answers = 0;
-    int64_t answers_over_tcp = 0;
   };
   struct Heaviest {
     std::string peer;
@@ -111,8 +105,6 @@ class CallCensus final : public grpc::ContextAllocator {
   /// Nobody if it was asked a short while before.
   Heaviest FindHeaviest(int64_t Kept::*amount, Nanoseconds* reported)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  int64_t CallsOverTcp() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool IsTime(Nanoseconds* reported) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WasTakenBack(const Call& call) const;
   /// What an answer adds to answer_bytes_ if it is kept.
   int64_t AddedBy(const AnswerMemory& kept) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -127,12 +119,10 @@ class CallCensus final : public grpc::ContextAllocator {
   Peers peers_ ABSL_GUARDED_BY(mutex_);
   int64_t begun_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t tcp_answer_bytes_ ABSL_GUARDED_BY(mutex_) = 0;  // what several share once, too
   std::unordered_map<const void*, Shared> shared_ ABSL_GUARDED_BY(mutex_);
   std::unordered_map<std::string, int64_t> request_bytes_ ABSL_GUARDED_BY(mutex_);
   Nanoseconds reported_many_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);
   Nanoseconds reported_much_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);
-  Nanoseconds reported_local_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);
   std::map<const grpc::CallbackServerContext*, Call> made_ ABSL_GUARDED_BY(mutex_);  // here
 };
 

@@ -10,6 +10,7 @@
 #include "core/base/file.h"
 #include "core/base/nearest_word.h"
 #include "core/base/wrapped_text.h"
+#include "server/allowed_hosts.h"
 
 namespace fusion {
 namespace {
@@ -67,6 +68,15 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
          "machines may reach it only with --allow-plaintext. Default: none")
       ->check([](const std::string& address) {
         return address.empty() ? "" : Complaint(ParseHostPort(address).status());
+      });
+  app->add_option("--admin-host", config->admin_hosts,
+                  "Name by which clients reach the admin port, besides IP addresses, localhost and "
+                  "the host of --admin; other names in the header Host are refused (421), so that "
+                  "web pages cannot read it through a browser. '*': any. May be given more than "
+                  "once. Default: none")
+      ->allow_extra_args(false)
+      ->check([](const std::string& name) -> std::string {
+        return IsHostName(name) ? "" : StrCat(QuoteShort(name), "; expected a host name, or '*'");
       });
   app->add_flag("--reflection", config->reflection,
                 "Serve gRPC reflection, for tools like grpcurl; it asks nobody who he is");

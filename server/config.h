@@ -22,6 +22,7 @@ struct ServerConfig {
   std::vector<std::string> listen = {"127.0.0.1:50051"};  // "host:port" or "unix:/path"
   SocketAccess socket_access;                             // of every "unix:/path"
   std::string admin;                                      // "host:port"; empty: no admin port
+  std::vector<std::string> admin_hosts;                   // names of it in the header Host
   std::string store_dir;                                  // empty: memory only
   int64_t store_limit_bytes = int64_t{4} << 30;           // INT64_MAX: none
   int64_t store_min_free_bytes = int64_t{256} << 20;

@@ -15,6 +15,9 @@
 #include <filesystem>
 #include <system_error>
 
+#include "server/peer.h"
+#include "server/socket_hooks.h"
+
 namespace fusion {
 namespace {
 
@@ -31,11 +34,12 @@ uint64_t InodeOf(int fd) {
   return fstat(fd, &facts) == 0 && S_ISSOCK(facts.st_mode) ? facts.st_ino : 0;
 }
 
-// What has come over a TCP connection; nothing of other sockets.
+// What has come over a TCP connection. Of a unix socket, for which the system does not count: what
+// was read of it, and of earlier files with the same descriptor.
 int64_t ReceivedOn(int fd) {
   tcp_info info{};
   socklen_t length = sizeof(info);
-  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return 0;
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) return BytesReceivedOn(fd);
   return static_cast<int64_t>(info.tcpi_bytes_received);
 }
 
@@ -47,7 +51,17 @@ void HangUp(int fd) {
   while (recv(fd, nullptr, kAtOnce, MSG_TRUNC | MSG_DONTWAIT) > 0) continue;
 }
 
-// As gRPC names it: who came over IPv4 to a socket for both is named as of IPv4.
+// The `number`-th connection of a socket file. Clients of one have no addresses, so it is named by
+// the process that opened it.
+std::string LocalPeerOf(int fd, int64_t number) {
+  ucred peer{};
+  socklen_t length = sizeof(peer);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0) return "";
+  return StrCat(kLocalPeer, peer.uid, ",pid=", peer.pid, ",connection=", number);
+}
+
+// As gRPC names it: who came over IPv4 to a socket for both is named as of IPv4. Empty for a unix
+// socket.
 std::string PeerOf(int fd) {
   union {
     sockaddr any;
@@ -148,11 +162,19 @@ void ConnectionListener::AcceptFrom(const Listener& listener) {
   }
   int on = 1;  // fails for unix sockets, which need it not
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-  Connection connection = {fd.get(), InodeOf(fd.get()), PeerOf(fd.get())};
+  std::string peer = PeerOf(fd.get());
+  const bool is_local = peer.empty();
+  if (is_local) peer = LocalPeerOf(fd.get(), ++local_);
+  const Connection connection = {.fd = fd.get(),
+                                 .inode = InodeOf(fd.get()),
+                                 .peer = peer,
+                                 .noted = is_local ? ReceivedOn(fd.get()) : 0};
   {
     MutexLock lock(&mutex_);
-    connections_.push_back(std::move(connection));
+    connections_.push_back(connection);
   }
+  std::optional<PeerNameOverride> named;
+  if (is_local) named.emplace(fd.get(), UnixSocketPath(peer));
   take_(listener.address, listener.fd.get(), std::move(fd));
 }
 
@@ -202,21 +224,11 @@ std::optional<ConnectionListener::Closed> ConnectionListener::CloseHeaviest(
 }
 
 bool ConnectionListener::Close(const std::string& peer) {
-  if (peer.empty()) return false;  // a caller of a socket file: which, nobody knows
   MutexLock lock(&mutex_);
   for (Connection& connection : connections_) {
     if (!connection.hung_up && connection.peer == peer && HangUpOn(&connection)) return true;
   }
   return false;
-}
-
-int64_t ConnectionListener::CloseLocal() {
-  MutexLock lock(&mutex_);
-  int64_t closed = 0;
-  for (Connection& connection : connections_) {
-    if (connection.peer.empty() && !connection.hung_up && HangUpOn(&connection)) ++closed;
-  }
-  return closed;
 }
 
 // False if it is gone. Through the descriptor that is kept for this: the connection's may be

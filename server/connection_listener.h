@@ -48,17 +48,16 @@ class ConnectionListener {
 
   /// Notes how much each open connection has sent so far.
   void NoteReceived();
-  /// Hangs up on the TCP connection that has sent most since NoteReceived, but for what it is known
+  /// Hangs up on the connection that has sent most since NoteReceived, but for what it is known
   /// to have sent for, if that is at least `bytes`: who it was, and how much.
   struct Closed {
-    std::string peer;  // "127.0.0.1:4711", "[::1]:4711"
+    // "127.0.0.1:4711", "[::1]:4711", "unix:uid=1000,pid=4711,connection=17"
+    std::string peer;
     int64_t bytes = 0;
   };
   std::optional<Closed> CloseHeaviest(int64_t bytes, const BytesByPeer& known = {});
-  /// Hangs up on a TCP connection, by its peer as above. False if there is none.
+  /// Hangs up on a connection, by its peer as above. False if there is none.
   bool Close(const std::string& peer);
-  /// Hangs up on all connections of socket files, which nobody can tell apart: how many.
-  int64_t CloseLocal();
 
   /// Of those handed on, how many are open. Looks at each of them.
   int64_t open() const;
@@ -75,7 +74,7 @@ class ConnectionListener {
   struct Connection {
     int fd = -1;
     uint64_t inode = 0;
-    std::string peer;      // of TCP, as in Closed; else empty
+    std::string peer;      // as in Closed
     int64_t noted = 0;     // bytes
     bool hung_up = false;  // by us, or gone; gRPC lets go of it a while later
   };
@@ -94,6 +93,7 @@ class ConnectionListener {
   UniqueFd wake_;  // readable when the thread should end
   UniqueFd hand_;  // for HangUpOn
   Take take_;
+  int64_t local_ = 0;  // connections of socket files so far; of the thread
   std::thread thread_;
   std::atomic<int64_t> refused_{0};
   std::atomic<bool> short_of_memory_{false};

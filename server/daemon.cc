@@ -7,6 +7,7 @@
 #include "core/base/file.h"
 #include "core/base/launcher.h"
 #include "core/base/scratch.h"
+#include "core/base/server_state.h"
 #include "core/cache/disk_stores.h"
 #include "core/cache/memory_measurements.h"
 #include "core/cache/memory_store.h"
@@ -290,7 +291,7 @@ class RunningDaemon final : public Daemon {
     logger_.Warning("no_compiler", {{"reason", Message(why)}});
     const std::string record =
         record_path.empty() ? "" : ReadFile(record_path, kMaxRecordBytes).value_or("");
-    why = FailedPrecondition("nothing can be compiled here: ", Message(why),
+    why = ServerPrecondition("nothing can be compiled here: ", Message(why),
                              "; install a compiler, or name another, and restart");
     toolchain_ = std::make_unique<Toolchain>(Toolchain::Without(options, why, record));
     return absl::OkStatus();
@@ -361,7 +362,8 @@ class RunningDaemon final : public Daemon {
         },
         .ready = [this] { return ready_.load(); },
         .compile_log = [this](const Digest& key) { return workers_->logs().Read(key); }};
-    ASSIGN_OR_RETURN(admin_, StartAdminPort(config().admin, std::move(pages)));
+    ASSIGN_OR_RETURN(admin_,
+                     StartAdminPort(config().admin, config().admin_hosts, std::move(pages)));
     facts_.admin_address = admin_->address();
     started_ = true;
     return absl::OkStatus();

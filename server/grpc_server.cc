@@ -112,7 +112,6 @@ class RunningServer final : public GrpcServer {
                                int64_t calls) { HangUp(peer, "calls_not_ended", calls); },
             .too_much = [this](const std::string& peer,
                                int64_t bytes) { HangUp(peer, "answer_bytes_not_read", bytes); },
-            .too_many_local = [this](int64_t calls) { HangUpOnLocal(calls); },
             .taken_back = [this](const std::string& peer) { TakenBack(peer); }});
     census_ = census.get();
     builder.SetContextAllocator(std::move(census));
@@ -172,11 +171,7 @@ class RunningServer final : public GrpcServer {
   // The same, for services that keep a copy.
   ServiceParts Watched(ServiceParts parts) {
     using Context = grpc::CallbackServerContext;
-    parts.begins = [this](const Context& context) {
-      absl::Status room = census_->Add(context);
-      if (!room.ok()) parts_.admission.CountRefused(Refused::kCalls);
-      return room;
-    };
+    parts.begins = [this](const Context& context) { census_->Add(context); };
     parts.requested = [this](const Context& context, int64_t bytes) {
       census_->AddRequest(context, bytes);
     };
@@ -252,15 +247,6 @@ class RunningServer final : public GrpcServer {
     if (!listener_->Close(PlainPeer(peer))) return;
     closed_.fetch_add(1, std::memory_order_relaxed);
     parts_.logger.Warning("connection_closed", {{"peer", PlainPeer(peer)}, {why, amount}});
-  }
-
-  // Which of them it is nobody knows, and they do not even read that they are refused.
-  void HangUpOnLocal(int64_t calls) {
-    const int64_t closed = listener_->CloseLocal();
-    if (closed == 0) return;
-    closed_.fetch_add(closed, std::memory_order_relaxed);
-    parts_.logger.Warning("connection_closed",
-                          {{"peer", "unix:"}, {"connections", closed}, {"calls_not_ended", calls}});
   }
 
   const ServiceParts parts_;

@@ -15,6 +15,7 @@
 
 #include "core/base/thread_pool.h"
 #include "core/base/unique_fd.h"
+#include "server/allowed_hosts.h"
 #include "server/gzip.h"
 #include "server/listen_address.h"
 
@@ -41,6 +42,7 @@ constexpr int kSteps = 8;
 // How long a stop waits until answers have been read.
 constexpr Nanoseconds kLastWords = std::chrono::seconds(1);
 constexpr size_t kWorthGzip = 1024;  // bytes
+constexpr int kMisdirectedRequest = 421;
 
 Nanoseconds Now() { return Clock::Real().Now(); }
 
@@ -124,8 +126,10 @@ struct PageWork {
 // Everything but `workers_`, the counts and the destructor belongs to the thread of Serve.
 class RunningHttpServer final : public HttpServer {
  public:
-  RunningHttpServer(ListeningSockets sockets, std::vector<HttpPage> pages, const HttpLimits& limits)
+  RunningHttpServer(ListeningSockets sockets, std::vector<HttpPage> pages,
+                    const std::vector<std::string>& hosts, const HttpLimits& limits)
       : address_(sockets.address),
+        hosts_(sockets.address, hosts),
         listeners_(std::move(sockets.fds)),
         pages_(std::move(pages)),
         index_(Index(pages_)),
@@ -284,6 +288,14 @@ class RunningHttpServer final : public HttpServer {
       *body_bytes = 0;  // means nothing here
       return MHD_YES;
     }
+    const char* host =
+        MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+    if (host != nullptr && !server->hosts_.Allow(host)) {
+      return server->Answer(
+          connection, {.code = kMisdirectedRequest,
+                       .body = "the header Host names another server; expected an IP address, "
+                               "localhost or a name of --admin-host\n"});
+    }
     return server->Serve(connection, url);
   }
 
@@ -343,6 +355,7 @@ class RunningHttpServer final : public HttpServer {
   }
 
   const std::string address_;
+  const AllowedHosts hosts_;
   std::vector<UniqueFd> listeners_;
   const std::vector<HttpPage> pages_;
   const std::string index_;
@@ -362,10 +375,12 @@ class RunningHttpServer final : public HttpServer {
 
 absl::StatusOr<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address,
                                                               std::vector<HttpPage> pages,
+                                                              const std::vector<std::string>& hosts,
                                                               const HttpLimits& limits) {
   RETURN_IF_ERROR(ParseHostPort(address).status());
   ASSIGN_OR_RETURN(ListeningSockets sockets, ListenOn(address));
-  auto server = std::make_unique<RunningHttpServer>(std::move(sockets), std::move(pages), limits);
+  auto server =
+      std::make_unique<RunningHttpServer>(std::move(sockets), std::move(pages), hosts, limits);
   RETURN_IF_ERROR(server->Run());
   return std::unique_ptr<HttpServer>(std::move(server));
 }

@@ -31,7 +31,8 @@ struct HttpPage {
 
 /// A small HTTP/1.1 server for GET and HEAD, made for health checks beside slow or hostile peers:
 /// one thread serves all connections and waits for none of them, and HttpLimits bound what a peer
-/// can hold. "/" lists the pages. One answer a connection; gzip where the client accepts it.
+/// can hold. "/" lists the pages. One answer a connection; gzip where the client accepts it. A
+/// request whose header Host is not of AllowedHosts is refused (421); one without it is answered.
 ///
 ///   ASSIGN_OR_RETURN(auto server, HttpServer::Start("127.0.0.1:0", pages));
 ///
@@ -42,10 +43,10 @@ class HttpServer {
   virtual ~HttpServer() = default;
 
   /// FailedPrecondition, saying why, if `address` ("host:port", port 0: any free one) cannot be
-  /// listened on.
-  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(const std::string& address,
-                                                           std::vector<HttpPage> pages,
-                                                           const HttpLimits& limits = {});
+  /// listened on. `hosts`: further names of this server, see AllowedHosts.
+  static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
+      const std::string& address, std::vector<HttpPage> pages,
+      const std::vector<std::string>& hosts = {}, const HttpLimits& limits = {});
 
   /// With the real port where that was 0.
   virtual const std::string& address() const = 0;

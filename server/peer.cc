@@ -12,7 +12,9 @@
 namespace fusion {
 
 std::string PlainPeer(std::string_view grpc_name) {
-  if (grpc_name.starts_with("unix:")) return "unix:";
+  if (grpc_name.starts_with(kLocalPeer)) return std::string(grpc_name);
+  // Also "unix-abstract:". Clients may choose such names.
+  if (grpc_name.starts_with("unix")) return "unix:";
   std::string plain(grpc_name.substr(grpc_name.find(':') + 1));  // npos + 1 is 0
   for (const auto& [escaped, bare] :
        {std::pair("%5B", "["), std::pair("%5D", "]"), std::pair("%25", "%")}) {

@@ -36,9 +36,9 @@ struct ServiceParts {
   Logger& logger;
   LogSample& usual_log;  // of calls answered from the caches
   LogSample& other_log;
-  /// Told of each call as it begins. ResourceExhausted: its caller has too many.
-  std::function<absl::Status(const grpc::CallbackServerContext& context)> begins =
-      [](const grpc::CallbackServerContext&) { return absl::OkStatus(); };
+  /// Told of each call as it begins.
+  std::function<void(const grpc::CallbackServerContext& context)> begins =
+      [](const grpc::CallbackServerContext&) {};
   /// Told of the bytes of its request, or of a part of it, once they came.
   std::function<void(const grpc::CallbackServerContext& context, int64_t bytes)> requested =
       [](const grpc::CallbackServerContext&, int64_t) {};

@@ -28,6 +28,7 @@ ordered_json TenantLimitsJson(const TenantLimits& limits) {
 ordered_json ConfigJson(const ServerConfig& config) {
   return {{"listen", config.listen},
           {"admin", config.admin},
+          {"admin-host", config.admin_hosts},
           {"store", config.store_dir},
           {"store-limit", config.store_limit_bytes},
           {"store-min-free", config.store_min_free_bytes},

@@ -17,6 +17,7 @@ HttpReply CompileLog(const AdminPages& pages, std::string_view name) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<HttpServer>> StartAdminPort(const std::string& address,
+                                                           const std::vector<std::string>& hosts,
                                                            AdminPages pages) {
   auto shared = std::make_shared<const AdminPages>(std::move(pages));
   std::vector<HttpPage> served = {
@@ -50,7 +51,7 @@ absl::StatusOr<std::unique_ptr<HttpServer>> StartAdminPort(const std::string& ad
            "and a kernel key (64 hex digits): what the compiler said about a kernel that failed",
        .make = [shared](std::string_view name) { return CompileLog(*shared, name); }}};
   absl::StatusOr<std::unique_ptr<HttpServer>> server =
-      HttpServer::Start(address, std::move(served));
+      HttpServer::Start(address, std::move(served), hosts);
   if (!server.ok()) return Annotate(server.status(), "--admin");
   return server;
 }

@@ -23,8 +23,9 @@ struct AdminPages {
 /// /statusz, /compile_log/<kernel key in hex> (404 if there is none), and / with the list of these.
 /// HTTP without access control. Health and readiness are answered however long the other pages
 /// take, and however many slow connections there are (HttpServer). FailedPrecondition, saying why,
-/// if `address` ("host:port") cannot be listened on.
+/// if `address` ("host:port") cannot be listened on. `hosts`: --admin-host.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartAdminPort(const std::string& address,
+                                                           const std::vector<std::string>& hosts,
                                                            AdminPages pages);
 
 }  // namespace fusion

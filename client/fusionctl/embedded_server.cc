@@ -7,6 +7,7 @@
 #include <sys/eventfd.h>
 #include <sys/inotify.h>
 #include <sys/signalfd.h>
+#include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 
 #include "core/base/launcher.h"
 #include "core/base/shortage.h"
+#include "core/base/unwritable.h"
 
 namespace fusion {
 namespace {
@@ -183,6 +185,11 @@ absl::Status EmbeddedServer::CheckRunning(Nanoseconds timeout) {
   std::string words = LastWords();
   const std::string why = StrCat("fusiond ended: ", DescribeWaitStatus(Reap()),
                                  words.empty() ? "" : StrCat("; it said: ", words));
+  struct statvfs room {};
+  if (words.empty() && statvfs(directory_.path().c_str(), &room) == 0 && room.f_bavail == 0) {
+    return WithWriteError(
+        Unavailable(why, "; no space left in directory ", Quote(directory_.path())), ENOSPC);
+  }
   // It has what this process has.
   return words.find(kShortage) != std::string::npos ? ResourceExhausted(why) : Unavailable(why);
 }

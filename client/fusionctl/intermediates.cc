@@ -184,7 +184,7 @@ class Inspection {
     }
     if (!arguments_.dump_tensors.empty()) {
       absl::Status made = MakeDirectories(arguments_.dump_tensors);
-      if (!made.ok()) return InvalidArgument("--dump-tensors: ", Message(made));
+      if (!made.ok()) return BadInput(Annotate(made, "--dump-tensors"));
     }
     RETURN_IF_ERROR(CompareOutputs(graph, contender));
     const size_t count = wanted.tensors.size();
@@ -260,7 +260,7 @@ class Inspection {
       t->file = StrCat("tensor_", found_.tensors.size(), ".npy");
       absl::Status saved =
           SaveTensorFile(StrCat(arguments_.dump_tensors, "/", t->file), {t->name, got});
-      if (!saved.ok()) return InvalidArgument("--dump-tensors: ", Message(saved));
+      if (!saved.ok()) return BadInput(Annotate(saved, "--dump-tensors"));
     }
     if (!arguments_.compare) return absl::OkStatus();
     std::optional<HostTensor> loaded;
@@ -299,7 +299,7 @@ class Inspection {
     absl::Status written = WriteFile(
         StrCat(arguments_.dump_tensors, "/", kIndexName),
         index.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", FileRights::kUmask);
-    return written.ok() ? written : InvalidArgument("--dump-tensors: ", Message(written));
+    return BadInput(Annotate(written, "--dump-tensors"));
   }
 
   const Arguments& arguments_;

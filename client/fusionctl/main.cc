@@ -4,8 +4,10 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <nlohmann/json.hpp>
 
@@ -114,6 +116,14 @@ bool wants_json = false;  // for what is said where the program ends
   std::_Exit(kExitNoMemory);
 }
 
+// `code`, or kExitService if what was printed is lost: standard output is a file, and the disk is
+// full. A reader that has gone away wants no more.
+ExitCode Flushed(ExitCode code) {
+  if (std::fflush(stdout) == 0 || errno == EPIPE || code != kExitOk) return code;
+  PrintWarning(StrCat("standard output cannot be written: ", std::strerror(errno)));
+  return kExitService;
+}
+
 int Main(int argc, char** argv) {
   // Errors of libraries come back as our own messages; a reader that goes away ends us by EPIPE.
   google::protobuf::SetLogHandler(nullptr);
@@ -127,7 +137,7 @@ int Main(int argc, char** argv) {
   ParsedArguments parsed = ParseArguments(argc, argv);
   if (parsed.exit_code == kExitOk) {
     PrintAsItIs(parsed.text);  // help has a width of its own
-    return kExitOk;
+    return Flushed(kExitOk);
   }
   if (parsed.exit_code) {
     PrintError(wants_json, "USAGE",
@@ -144,7 +154,7 @@ int Main(int argc, char** argv) {
   absl::Status loaded = LoadLock(&parsed.arguments);
   absl::StatusOr<ExitCode> code = loaded.ok() ? RunWithFiles(&parsed.arguments, &progress) : loaded;
   progress.Clear();
-  if (code.ok()) return *code;
+  if (code.ok()) return Flushed(*code);
   absl::Status status = LocateRule(code.status(), parsed.arguments);
   PrintError(parsed.arguments.json, absl::StatusCodeToString(status.code()),
              InUserWords(Message(status), parsed.arguments));

@@ -114,8 +114,7 @@ absl::Status SaveOutputs(const Arguments& arguments, const std::vector<std::stri
   TestDataSet set;
   for (size_t i = 0; i < tensors.size(); ++i) set.outputs.push_back({names[i], tensors[i]});
   absl::Status saved = SaveTestDataSet(arguments.out, set, arguments.npy ? ".npy" : ".pb");
-  if (saved.ok()) return saved;
-  return InvalidArgument("--out ", Quote(arguments.out), ": ", Message(saved));
+  return BadInput(Annotate(saved, StrCat("--out ", Quote(arguments.out))));
 }
 
 }  // namespace fusion

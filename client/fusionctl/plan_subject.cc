@@ -116,7 +116,7 @@ absl::Status WriteOptionFile(std::string_view option, const std::string& path,
                              std::string_view bytes) {
   // Pages and pictures are for others too: with the rights that files usually get.
   absl::Status written = WriteFile(path, bytes, FileRights::kUmask);
-  return written.ok() ? written : InvalidArgument(option, ": ", Message(written));
+  return BadInput(Annotate(written, option));
 }
 
 }  // namespace fusion

@@ -3,9 +3,11 @@
 #include <archive.h>
 #include <archive_entry.h>
 
+#include <cstring>
 #include <memory>
 
 #include "core/base/file.h"
+#include "core/base/unwritable.h"
 
 namespace fusion {
 namespace {
@@ -18,6 +20,11 @@ using Writer = std::unique_ptr<archive, int (*)(archive*)>;
 using Reader = std::unique_ptr<archive, int (*)(archive*)>;
 using ArchiveEntry = std::unique_ptr<archive_entry, void (*)(archive_entry*)>;
 
+absl::Status WriteError(archive* to) {
+  const int why = archive_errno(to);
+  return WithWriteError(InvalidArgument(archive_error_string(to), ": ", std::strerror(why)), why);
+}
+
 absl::Status Write(archive* to, const ReproFiles& files) {
   for (const auto& [name, bytes] : files) {
     ArchiveEntry entry(archive_entry_new(), archive_entry_free);
@@ -29,9 +36,9 @@ absl::Status Write(archive* to, const ReproFiles& files) {
     const bool written =
         archive_write_header(to, entry.get()) == ARCHIVE_OK &&
         archive_write_data(to, bytes.data(), bytes.size()) == static_cast<la_ssize_t>(bytes.size());
-    if (!written) return InvalidArgument(archive_error_string(to));
+    if (!written) return WriteError(to);
   }
-  if (archive_write_close(to) != ARCHIVE_OK) return InvalidArgument(archive_error_string(to));
+  if (archive_write_close(to) != ARCHIVE_OK) return WriteError(to);
   return absl::OkStatus();
 }
 
@@ -59,7 +66,7 @@ absl::Status WriteReproArchive(const std::string& path, const ReproFiles& files)
   // No time in the header: equal files, equal bytes.
   archive_write_set_filter_option(to.get(), "gzip", "timestamp", nullptr);
   if (archive_write_open_filename(to.get(), path.c_str()) != ARCHIVE_OK) {
-    return InvalidArgument("file ", Quote(path), ": ", archive_error_string(to.get()));
+    return Annotate(WriteError(to.get()), StrCat("file ", Quote(path)));
   }
   return Annotate(Write(to.get(), files), StrCat("file ", Quote(path)));
 }

@@ -14,7 +14,9 @@
 #include "client/fusionctl/overridden.h"
 #include "client/fusionctl/shown_text.h"
 #include "core/base/file.h"
+#include "core/base/server_state.h"
 #include "core/base/shortage.h"
+#include "core/base/unwritable.h"
 #include "core/base/wrapped_text.h"
 #include "core/custom/custom_ops.h"
 #include "core/graph/test_values.h"
@@ -72,7 +74,7 @@ std::string ModelName(const std::string& file) {
 }  // namespace
 
 absl::Status BadInput(const absl::Status& status) {
-  if (status.ok() || ExitCodeOf(status) == kExitBadInput) return status;
+  if (status.ok() || ExitCodeOf(status) == kExitBadInput || IsUnwritable(status)) return status;
   return InvalidArgument(Message(status));
 }
 
@@ -83,6 +85,7 @@ absl::Status BadFile(const absl::Status& status) {
 ExitCode ExitCodeOf(const absl::Status& status) {
   // A rule that forces what no kernel can be is the fault of its file, not of the service.
   if (!BlamedRules(status).empty()) return kExitBadInput;
+  if (IsUnwritable(status) || IsOfServerState(status)) return kExitService;
   switch (status.code()) {
     case absl::StatusCode::kOk:
       return kExitOk;

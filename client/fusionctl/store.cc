@@ -11,6 +11,8 @@
 #include "client/fusionctl/session.h"
 #include "client/fusionctl/stored_kernel.h"
 #include "core/base/file.h"
+#include "core/base/server_state.h"
+#include "core/base/unwritable.h"
 
 namespace fusion {
 namespace {
@@ -23,7 +25,9 @@ struct CloseFile {
 using File = std::unique_ptr<std::FILE, CloseFile>;
 
 absl::Status FileError(std::string_view option, const std::string& path) {
-  return InvalidArgument(option, " ", Quote(path), ": ", std::generic_category().message(errno));
+  const int why = errno;
+  return WithWriteError(
+      InvalidArgument(option, " ", Quote(path), ": ", std::generic_category().message(why)), why);
 }
 
 // The plans that the command line names; the service is asked only if a key is not whole.
@@ -261,7 +265,10 @@ absl::StatusOr<ExitCode> Export(const Arguments& a, const Client& client, const 
   if (std::fclose(file.release()) != 0 && done.ok()) done = FileError("--out", part);
   std::error_code error;
   if (done.ok()) std::filesystem::rename(part, a.out, error);
-  if (error) done = InvalidArgument("--out ", Quote(a.out), ": ", error.message());
+  if (error) {
+    done = WithWriteError(InvalidArgument("--out ", Quote(a.out), ": ", error.message()),
+                          error.value());
+  }
   if (!done.ok()) std::filesystem::remove(part, error);
   RETURN_IF_ERROR(done);
   progress->Clear();
@@ -291,7 +298,8 @@ absl::StatusOr<ExitCode> Import(const Arguments& a, const AdminClient& admin, Pr
       });
   progress->Clear();
   // A damaged file, or one of another version, is bad input.
-  if (absl::IsDataLoss(taken.status()) || absl::IsFailedPrecondition(taken.status())) {
+  if (absl::IsDataLoss(taken.status()) ||
+      (absl::IsFailedPrecondition(taken.status()) && !IsOfServerState(taken.status()))) {
     return InvalidArgument(what, ": ", Message(taken.status()));
   }
   RETURN_IF_ERROR(taken.status());

@@ -13,14 +13,17 @@
 #include <system_error>
 #include <vector>
 
+#include "core/base/unwritable.h"
+
 namespace fusion {
 namespace {
 
 absl::Status SystemError(std::string_view what, const std::string& path, int error) {
   std::string text = StrCat(what, " ", Quote(path), ": ", std::generic_category().message(error));
   if (error == ENOENT) return NotFound(text);
-  if (error == ENOSPC || error == EDQUOT || error == EFBIG) return ResourceExhausted(text);
-  return Unavailable(text);
+  if (error == EFBIG) return ResourceExhausted(text);
+  const bool full = error == ENOSPC || error == EDQUOT;
+  return WithWriteError(full ? ResourceExhausted(text) : Unavailable(text), error);
 }
 
 absl::Status NotRegular(mode_t mode) {
@@ -207,7 +210,7 @@ std::string AbsolutePath(const std::string& path) {
 
 absl::StatusOr<TempDir> TempDir::Create(const std::string& parent, std::string_view prefix) {
   std::string name = StrCat(parent, "/", prefix, "XXXXXX");
-  if (mkdtemp(name.data()) == nullptr) return SystemError("creating directory", name, errno);
+  if (mkdtemp(name.data()) == nullptr) return SystemError("creating a directory in", parent, errno);
   return TempDir(std::move(name));
 }
 

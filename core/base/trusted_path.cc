@@ -6,8 +6,11 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <deque>
 #include <filesystem>
+#include <memory>
+#include <sstream>
 #include <system_error>
 #include <vector>
 
@@ -22,10 +25,53 @@ namespace fs = std::filesystem;
 // As the system's own limit.
 constexpr int kMostLinks = 40;
 
-// Whether a group is what many systems give each user: of his name, and nobody else is in it.
+// How many users of the system are looked at.
+constexpr int kMostUsers = 1 << 16;
+constexpr size_t kEntryBytes = 64 << 10;
+constexpr int64_t kMostConfigBytes = 1 << 20;
+
+// Whether the system's list of users is whole and at hand: its sources (nsswitch.conf) are files,
+// or systemd, which adds users whose groups are their own. Directories like LDAP give no list, or
+// only after minutes.
+bool CanListUsers() {
+  constexpr const char* kSources = "/etc/nsswitch.conf";
+  absl::StatusOr<std::string> text = ReadFile(kSources, kMostConfigBytes);
+  if (!text.ok()) return absl::IsNotFound(text.status());  // then it is files
+  for (std::string_view line : StrSplit(*text, '\n')) {
+    line = StripSpace(line.substr(0, line.find('#')));
+    if (!line.starts_with("passwd:")) continue;
+    std::istringstream sources{std::string(line.substr(line.find(':') + 1))};
+    for (std::string source; sources >> source;) {
+      if (source != "files" && source != "systemd") return false;
+    }
+  }
+  return true;
+}
+
+// Whether `group` may be the primary group of another user than `owner`. Such users are not among
+// the members that the group lists.
+bool MayBeGroupOfAnother(uid_t owner, gid_t group) {
+  if (!CanListUsers()) return true;
+  const std::unique_ptr<FILE, int (*)(FILE*)> users(std::fopen("/etc/passwd", "re"), std::fclose);
+  if (users == nullptr) return true;
+  std::vector<char> room(kEntryBytes);
+  passwd entry{};
+  passwd* user = nullptr;
+  bool found = false;
+  int seen = 0;
+  int error = 0;
+  while (!found &&
+         (error = fgetpwent_r(users.get(), &entry, room.data(), room.size(), &user)) == 0) {
+    found = ++seen > kMostUsers || (user->pw_gid == group && user->pw_uid != owner);
+  }
+  return found || error != ENOENT;  // ENOENT: that was the last one
+}
+
+// Whether a group is what many systems give each user: of his name, and nobody else is in it. False
+// if that cannot be told.
 bool IsPrivateGroup(uid_t owner, gid_t group) {
-  constexpr size_t kRoom = 64 << 10;  // a group of more members is none
-  std::vector<char> user_room(kRoom), group_room(kRoom);
+  // A group of more members than fit is none.
+  std::vector<char> user_room(kEntryBytes), group_room(kEntryBytes);
   passwd user_entry{};
   ::group group_entry{};
   passwd* user = nullptr;
@@ -38,7 +84,7 @@ bool IsPrivateGroup(uid_t owner, gid_t group) {
   for (char** member = found->gr_mem; *member != nullptr; ++member) {
     if (name != *member) return false;
   }
-  return true;
+  return !MayBeGroupOfAnother(owner, group);
 }
 
 // `above`: it is a directory on the way to what is asked about.

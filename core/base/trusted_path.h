@@ -14,7 +14,9 @@ std::string ModeText(mode_t mode);
 /// OK if only root and this process's user can change the file or directory `path`, or put another
 /// one in its place: it and every directory on the way to it belong to one of the two, and neither
 /// group nor others may write there. A directory above it may be sticky instead, like /tmp, or be
-/// written by its owner's private group (of the owner's name, with no other member). Follows
+/// written by its owner's private group: of the owner's name, with no other member, and no other
+/// user's primary group. Where the system cannot list its users (LDAP, SSSD) no group is private.
+/// Follows
 /// symbolic links, and checks where they lie. FailedPrecondition, naming what can be written and by
 /// whom; NotFound if there is no such file.
 absl::Status CheckTrustedPath(const std::string& path);

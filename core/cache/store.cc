@@ -1,5 +1,7 @@
 #include "core/cache/store.h"
 
+#include "core/base/server_state.h"
+
 namespace fusion {
 namespace {
 
@@ -7,7 +9,7 @@ namespace {
 constexpr int64_t kOverheadBytes = 512;
 
 absl::Status NothingOnDisk() {
-  return FailedPrecondition("this server keeps nothing on disk; --store says where it should");
+  return ServerPrecondition("this server keeps nothing on disk; --store says where it should");
 }
 
 }  // namespace

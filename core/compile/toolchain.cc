@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "core/base/file.h"
+#include "core/base/server_state.h"
 #include "core/compile/freestanding.h"
 
 namespace fusion {
@@ -244,7 +245,7 @@ absl::Status Toolchain::Available() const {
   RETURN_IF_ERROR(missing_);
   for (const std::string& file : files_) {
     if (access(file.c_str(), R_OK) != 0) {
-      return FailedPrecondition("no compiler now: ", file, " of ", version_,
+      return ServerPrecondition("no compiler now: ", file, " of ", version_,
                                 " is gone; put it back, or restart with another --compiler");
     }
   }
@@ -284,7 +285,7 @@ absl::Status Toolchain::Probe(CommandRunner& runner, const std::string& dir, Isa
        {CompileArgv(isa, Numerics::kFp32Accumulate), LinkArgv()}) {
     absl::Status status = Ask(runner, dir, argv).status();
     if (!status.ok()) {
-      return FailedPrecondition(version_, " cannot make kernels for ", IsaName(isa), ": ",
+      return ServerPrecondition(version_, " cannot make kernels for ", IsaName(isa), ": ",
                                 Message(status));
     }
   }

@@ -7,6 +7,7 @@
 #include "core/base/kernel_abi.h"
 #include "core/base/key_field.h"
 #include "core/base/retry_after.h"
+#include "core/base/server_state.h"
 
 namespace fusion {
 namespace {
@@ -436,6 +437,7 @@ WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerResult
     SaveLog(task, message, result.log);
     std::string_view log = StripSpace(result.log);
     if (!log.empty()) StrAppend(&message, StrCat(": ", log.substr(0, kQuotedLogBytes)));
+    if (code == absl::StatusCode::kFailedPrecondition) return ServerPrecondition(message);
     return absl::Status(code, message);
   }
   *outcome = Outcome::kDone;

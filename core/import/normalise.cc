@@ -78,27 +78,34 @@ absl::StatusOr<AttrValue> ParamValue(const ParamSpec& param,
   }
 }
 
+// "input 2 "s" (scales)".
+std::string DescribeInput(int number, const Tensor& tensor, std::string_view name) {
+  return StrCat("input ", number, " ", QuoteShort(tensor.name), " (", name, ")");
+}
+
+// `what`: DescribeInput of an input whose value is not known, and would have to be.
+absl::Status NotConstant(const std::string& what, const Tensor& tensor) {
+  if (tensor.kind == TensorKind::kWeight) {
+    return InvalidArgument(what, " is a ", tensor.type.ToString(),
+                           " whose bytes are not in the model; the plan depends on its values,"
+                           " send them inline");
+  }
+  return Unimplemented(
+      what, " is ", tensor.kind == TensorKind::kInput ? "a graph input" : "computed at run time",
+      "; only constants are supported here (fusionctl: --fix gives an input its value)");
+}
+
 // Moves one parameter that this node passes as an input to its attributes.
 absl::Status TakeParam(const ParamSpec& param, TensorId id, const GraphBuilder& builder,
                        AttrMap* attrs) {
   const Tensor& tensor = builder.tensor(id);
-  auto what = [&] {
-    return StrCat("input ", param.onnx_input, " ", QuoteShort(tensor.name), " (", param.name, ")");
-  };
+  auto what = [&] { return DescribeInput(param.onnx_input, tensor, param.name); };
   if (tensor.value == nullptr && param.unknown_is_absent) return absl::OkStatus();
   if (attrs->Has(param.name)) {
     return InvalidArgument(what(), " is also given as an attribute");
   }
-  if (tensor.kind == TensorKind::kWeight) {
-    return InvalidArgument(what(), " is a ", tensor.type.ToString(),
-                           " whose bytes are not in the model; the plan depends on its values,"
-                           " send them inline");
-  }
-  if (tensor.value == nullptr) {
-    return Unimplemented(
-        what(), " is ",
-        tensor.kind == TensorKind::kInput ? "a graph input" : "computed at run time",
-        "; only constants are supported here");
+  if (tensor.kind == TensorKind::kWeight || tensor.value == nullptr) {
+    return NotConstant(what(), tensor);
   }
   auto value = ParamValue(param, tensor.value);
   if (!value.ok()) return Annotate(value.status(), what());
@@ -130,6 +137,17 @@ absl::Status TakeParams(const OpDef& def, const GraphBuilder& builder, NormalNod
   }
   node->inputs = std::move(operands);
   return absl::OkStatus();
+}
+
+// Resize of opset 10 has its scales where later ones have the region, which a run may decide.
+absl::Status CheckOldResize(const FlatNode& from, const GraphBuilder& builder,
+                            const NormalNode& node) {
+  if (node.def->name != "Resize" || from.opset > 10 || node.inputs.size() < 2 ||
+      node.inputs[1] == kNoTensor) {
+    return absl::OkStatus();
+  }
+  const Tensor& scales = builder.tensor(node.inputs[1]);
+  return NotConstant(DescribeInput(1, scales, "scales"), scales);
 }
 
 absl::Status Rewrite(const FlatNode& from, const GraphBuilder& builder, NormalNode* node) {
@@ -236,6 +254,7 @@ absl::StatusOr<NormalNode> NormaliseNode(const FlatNode& node, std::vector<Tenso
     ASSIGN_OR_RETURN(out.attrs, ReadAttributes(node));
     if (node.opset < out.def->lenient_below) DropUnknown(*out.def, &out.attrs);
     RETURN_IF_ERROR(TakeParams(*out.def, builder, &out));
+    RETURN_IF_ERROR(CheckOldResize(node, builder, out));
     RETURN_IF_ERROR(CheckNarrowTypes(out, builder));
     RETURN_IF_ERROR(Rewrite(node, builder, &out));
     CastByType(builder, &out);

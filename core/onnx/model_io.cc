@@ -11,6 +11,7 @@
 #include <optional>
 
 #include "core/base/file.h"
+#include "core/base/unwritable.h"
 
 namespace fusion {
 namespace {
@@ -157,8 +158,10 @@ absl::Status SaveModel(const onnx::ModelProto& model, const std::string& path) {
   }
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   if (!out || !model.SerializeToOstream(&out) || !out.flush()) {
-    return FailedPrecondition("model file ", Quote(path),
-                              ": cannot be written: ", std::strerror(errno));
+    const int why = errno;
+    return WithWriteError(
+        FailedPrecondition("model file ", Quote(path), ": cannot be written: ", std::strerror(why)),
+        why);
   }
   return absl::OkStatus();
 }

@@ -17,6 +17,7 @@
 #include <optional>
 
 #include "core/base/file.h"
+#include "core/base/unwritable.h"
 #include "core/onnx/tensor_proto.h"
 #include "core/tensor/npy.h"
 
@@ -218,8 +219,10 @@ absl::Status SaveTensorFile(const std::string& path, const NamedTensor& tensor) 
                         ? static_cast<bool>(out << ToNpy(tensor.value))
                         : MakeTensorProto(tensor.value, tensor.name).SerializeToOstream(&out));
   if (!ok || !out.flush()) {
-    return FailedPrecondition("tensor file ", Quote(path),
-                              ": cannot be written: ", std::strerror(errno));
+    const int why = errno;
+    return WithWriteError(FailedPrecondition("tensor file ", Quote(path),
+                                             ": cannot be written: ", std::strerror(why)),
+                          why);
   }
   return absl::OkStatus();
 }
@@ -258,8 +261,10 @@ absl::StatusOr<TestDataSet> LoadTestDataSet(const std::string& directory, const 
 absl::Status SaveTestDataSet(const std::string& directory, const TestDataSet& data,
                              std::string_view suffix) {
   if (::mkdir(directory.c_str(), 0777) != 0 && errno != EEXIST) {
-    return FailedPrecondition("directory ", Quote(directory),
-                              ": cannot be created: ", std::strerror(errno));
+    const int why = errno;
+    return WithWriteError(FailedPrecondition("directory ", Quote(directory),
+                                             ": cannot be created: ", std::strerror(why)),
+                          why);
   }
   RETURN_IF_ERROR(SaveAll(StrCat(directory, "/", kInputPrefix), data.inputs, suffix));
   return SaveAll(StrCat(directory, "/", kOutputPrefix), data.outputs, suffix);

@@ -1,14 +1,20 @@
 #include "core/wire/error_details.h"
 
+#include <google/protobuf/unknown_field_set.h>
+
 #include <algorithm>
 
 #include "absl/strings/cord.h"
+#include "core/base/server_state.h"
 #include "core/bundle/rules.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {
 namespace {
+
+using google::protobuf::UnknownField;
+using google::protobuf::UnknownFieldSet;
 
 // Details travel in HTTP headers, of which a call may have 8 KB in all.
 constexpr int kMostBlamed = 8;
@@ -27,6 +33,43 @@ void DecodeRetryInfo(const google::protobuf::Any& detail, absl::Status* status) 
   if (seconds < 0 || nanos < 0 || nanos >= kNanosecondsPerSecond) return;
   const Nanoseconds delay(std::min(seconds, kMostRetrySeconds) * kNanosecondsPerSecond + nanos);
   *status = WithRetryAfter(*status, delay);
+}
+
+// google.rpc.PreconditionFailure has `repeated Violation violations = 1`, and Violation
+// `string type = 1`. Nothing else of it is used here.
+constexpr char kPreconditionFailureUrl[] = "type.googleapis.com/google.rpc.PreconditionFailure";
+constexpr int kViolations = 1;
+constexpr int kViolationType = 1;
+constexpr char kServerViolation[] = "SERVER";
+
+std::string EncodeServerViolation() {
+  UnknownFieldSet violation, failure;
+  violation.AddLengthDelimited(kViolationType, kServerViolation);
+  std::string bytes;
+  if (!violation.SerializeToString(&bytes)) return "";
+  failure.AddLengthDelimited(kViolations, bytes);
+  return failure.SerializeToString(&bytes) ? bytes : "";
+}
+
+bool HasServerViolation(const std::string& bytes) {
+  UnknownFieldSet failure;
+  if (!failure.ParseFromString(bytes)) return false;
+  for (int i = 0; i < failure.field_count(); ++i) {
+    const UnknownField& field = failure.field(i);
+    UnknownFieldSet violation;
+    if (field.number() != kViolations || field.type() != UnknownField::TYPE_LENGTH_DELIMITED ||
+        !violation.ParseFromString(field.length_delimited())) {
+      continue;
+    }
+    for (int k = 0; k < violation.field_count(); ++k) {
+      const UnknownField& type = violation.field(k);
+      if (type.number() == kViolationType && type.type() == UnknownField::TYPE_LENGTH_DELIMITED &&
+          type.length_delimited() == kServerViolation) {
+        return true;
+      }
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -51,6 +94,11 @@ std::string EncodeErrorDetails(const absl::Status& status) {
     detail->set_type_url(kRetryInfoUrl);
     detail->set_value(info.SerializeAsString());
   }
+  if (IsOfServerState(status)) {
+    google::protobuf::Any* detail = details.add_details();
+    detail->set_type_url(kPreconditionFailureUrl);
+    detail->set_value(EncodeServerViolation());
+  }
   if (details.details().empty()) return "";
   details.set_code(static_cast<int>(status.code()));
   return details.SerializeAsString();
@@ -63,6 +111,8 @@ void DecodeErrorDetails(const std::string& bytes, absl::Status* status) {
     v1::RulesFault fault;
     if (detail.type_url() == kRetryInfoUrl) {
       DecodeRetryInfo(detail, status);
+    } else if (detail.type_url() == kPreconditionFailureUrl) {
+      if (HasServerViolation(detail.value())) status->SetPayload(kServerState, absl::Cord());
     } else if (detail.Is<v1::RulesFault>() && detail.UnpackTo(&fault)) {
       status->SetPayload(kBlamedRules, absl::Cord(StrJoin(fault.rules(), " ")));
     }

@@ -7,9 +7,10 @@
 
 namespace fusion {
 
-/// What an error says beside code and message (kBlamedRules, kRetryAfter), as the bytes of a
-/// v1::ErrorStatus; empty if it says nothing. The delay is a google.rpc.RetryInfo, which clients of
-/// every language know.
+/// What an error says beside code and message (kBlamedRules, kRetryAfter, kServerState), as the
+/// bytes of a v1::ErrorStatus; empty if it says nothing. The delay is a google.rpc.RetryInfo, the
+/// state of the server a google.rpc.PreconditionFailure with a violation of type "SERVER": clients
+/// of every language know both.
 std::string EncodeErrorDetails(const absl::Status& status);
 
 /// Inverse of EncodeErrorDetails: sets the payloads of `status`. Of bytes that are none, and of

@@ -52,7 +52,7 @@ def hold(host, port, count, from_others):
                     asked.add(slow)
                 elif number % 3 == 2 and slow not in asked:
                     slow.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
-                    slow.send(b"GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n")
+                    slow.send(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
                     asked.add(slow)
                 elif number % 3 == 2:
                     # Whether the server has given up on it.
@@ -69,7 +69,7 @@ def hold(host, port, count, from_others):
 
 def get(host, port, path):
     with socket.create_connection((host, port), timeout=30) as caller:
-        caller.sendall(f"GET {path} HTTP/1.1\r\nHost: a\r\n\r\n".encode())
+        caller.sendall(f"GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n".encode())
         answer = b""
         while part := caller.recv(65536):
             answer += part

@@ -142,7 +142,8 @@ def poisoned(rows, work, options):
 def privilege(rows, work, options):
     """What other users of the machine can do, and archives that somebody changed. In a quick run service.sh has them."""
     which = "PrivilegeTest.EachCall*" if options.quick else "PrivilegeTest.*:PoisonedArchiveTest.*:PermissionsTest.*"
-    common.test_rows(rows, "privilege", "access_test", which, "refused, and nothing foreign is loaded")
+    common.test_rows(rows, "privilege", "access_test", which, "refused, and nothing foreign is loaded",
+                     must_run=common.of_root("PrivilegeTest", "PoisonedArchiveTest"))
 
 
 def health(rows, work, options):

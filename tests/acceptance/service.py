@@ -157,7 +157,7 @@ def restart(rows, work, options):
 
 def access(rows, work, options):
     """Who may call, signed kernels, configuration, drain."""
-    common.test_rows(rows, "access", "access_test", "*", "as the test says")
+    common.test_rows(rows, "access", "access_test", "*", "as the test says", must_run=common.of_root("PrivilegeTest", "PoisonedArchiveTest"))
 
 
 def hostile(rows, work, options):

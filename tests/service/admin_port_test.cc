@@ -18,7 +18,8 @@ class AdminPortTest : public ServerTest {
  protected:
   const std::string& admin() const { return daemon_->admin_address(); }
   HttpAnswer Ask(const std::string& path, const std::string& header) const {
-    return HttpAsk(admin(), StrCat("GET ", path, " HTTP/1.1\r\nHost: a\r\n", header, "\r\n\r\n"));
+    return HttpAsk(admin(),
+                   StrCat("GET ", path, " HTTP/1.1\r\nHost: localhost\r\n", header, "\r\n\r\n"));
   }
 };
 
@@ -30,7 +31,7 @@ TEST_F(AdminPortTest, HealthIsAnsweredBesideHundredsOfSlowConnections) {
     slow.push_back(HttpConnect(admin()));
     // Nothing, a beginning, or a request whose answer nobody reads.
     if (kind == 1) HttpSend(slow.back(), "GET /metr");
-    if (kind == 2) HttpSend(slow.back(), "GET /metrics HTTP/1.1\r\nHost: a\r\n\r\n");
+    if (kind == 2) HttpSend(slow.back(), "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
     trickles.push_back(kind == 1);
   };
   for (int i = 0; i < 300; ++i) hold(i % 3);
@@ -58,7 +59,8 @@ TEST_F(AdminPortTest, TheIndexLeadsToEveryPageAndHeadIsAnswered) {
   for (std::sregex_iterator at(index.begin(), index.end(), link), end; at != end; ++at, ++pages) {
     const std::string path = (*at)[1];
     EXPECT_EQ(HttpGet(admin(), path).code, 200) << path;
-    const HttpAnswer head = HttpAsk(admin(), StrCat("HEAD ", path, " HTTP/1.1\r\nHost: a\r\n\r\n"));
+    const HttpAnswer head =
+        HttpAsk(admin(), StrCat("HEAD ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     EXPECT_EQ(head.code, 200) << path;
     EXPECT_THAT(head.headers, AllOf(HasSubstr("Content-Length: "), HasSubstr("Content-Type: ")))
         << path;
@@ -67,6 +69,22 @@ TEST_F(AdminPortTest, TheIndexLeadsToEveryPageAndHeadIsAnswered) {
   EXPECT_EQ(pages, 4);
   EXPECT_EQ(HttpGet(admin(), "/compile_log/abc").code, 400);
   EXPECT_EQ(HttpGet(admin(), StrCat("/compile_log/", std::string(64, '0'))).code, 404);
+}
+
+TEST_F(AdminPortTest, OnlyNamesOfThisServerAreAnswered) {
+  Start({"--admin-host", "fusiond.example", "--admin-host", "metrics"});
+  auto code = [this](const std::string& host, const std::string& path) {
+    return HttpAsk(admin(), StrCat("GET ", path, " HTTP/1.1\r\nHost: ", host, "\r\n\r\n")).code;
+  };
+  for (const char* path : {"/", "/healthz", "/readyz", "/metrics", "/statusz"}) {
+    EXPECT_EQ(code("evil.example", path), 421) << path << ", as after DNS rebinding";
+    EXPECT_EQ(code("fusiond.example:9464", path), 200) << path;
+    EXPECT_EQ(code(admin(), path), 200) << path;
+  }
+  const HttpAnswer refused = HttpAsk(admin(), "GET /statusz HTTP/1.1\r\nHost: evil\r\n\r\n");
+  EXPECT_THAT(refused.body, HasSubstr("--admin-host"));
+  EXPECT_EQ(HttpAsk(admin(), "GET /healthz HTTP/1.0\r\n\r\n").code, 200);
+  EXPECT_EQ(Status()["config"]["admin-host"], nlohmann::json({"fusiond.example", "metrics"}));
 }
 
 TEST_F(AdminPortTest, MetricsArePackedForClientsThatTakeGzip) {

@@ -1,4 +1,6 @@
 // A server whose compiler is missing, comes and goes, or makes kernels that kill their workers.
+#include "core/base/server_state.h"
+#include "core/wire/error_details.h"
 #include "fusion/v1/fusion_admin.pb.h"
 #include "tests/service/server_fixture.h"
 
@@ -36,6 +38,9 @@ TEST_F(CompilerTest, WithoutACompilerPlansAreMadeAndKernelsRefusedByName) {
   EXPECT_THAT(refused.error_message(),
               HasSubstr("nothing can be compiled here: --compiler: no compiler found; looked for "
                         "/nowhere/g++"));
+  absl::Status decoded = FailedPrecondition("");
+  DecodeErrorDetails(refused.error_details(), &decoded);
+  EXPECT_TRUE(IsOfServerState(decoded)) << "not the request's fault";
   EXPECT_THAT(Capabilities().compiler(), IsEmpty());
   EXPECT_THAT(Status()["toolchain"]["missing"], HasSubstr("/nowhere/g++"));
 }

@@ -147,6 +147,72 @@ TEST_F(FilesTest, WhatFitsNothingIsAnError) {
   EXPECT_THAT(constant.err, HasSubstr("the model has IR version 3, expected 4 or later"));
 }
 
+// Runs a program that sees a file system of 64 KiB at `at`, with the file m.onnx of `model` in it.
+// There the commands `how` run before. Its code is 77 if nothing can be mounted here.
+ProgramResult WithSmallDisk(const std::string& at, const std::string& model, const std::string& how,
+                            const std::vector<std::string>& words) {
+  const std::string script =
+      StrCat("exec 3< '", model, "'; mount -t tmpfs -o size=64k tmpfs '", at,
+             "' 2>/dev/null || exit 77; cd '", at, "'; cat <&3 > m.onnx; ", how, "; exec \"$@\"");
+  std::vector<std::string> all = {"/usr/bin/unshare", "-m", "/bin/sh", "-c", script, "sh"};
+  all.insert(all.end(), words.begin(), words.end());
+  ProgramResult out = RunProgram(all);
+  if (out.err.starts_with("unshare:")) out.code = 77;
+  return out;
+}
+
+TEST_F(FilesTest, AFullDiskIsNotTheFaultOfTheInput) {
+  const std::string model = WriteModel();
+  const ProgramResult full = Ctl({"plan", model, "--plan-only", "--write-lock", "/dev/full"});
+  EXPECT_EQ(full.code, 4) << full.err;
+  ExpectOneErrorLine(full);
+  EXPECT_THAT(full.err, HasSubstr("--write-lock: writing \"/dev/full\": No space left on device"));
+  const ProgramResult missing =
+      Ctl({"plan", model, "--plan-only", "--write-lock", "/nowhere/lock"});
+  EXPECT_EQ(missing.code, 3) << "a wrong name is: " << missing.err;
+
+  const std::string disk = dir_.path("disk");
+  std::filesystem::create_directory(disk);
+  const std::string fill = "head -c 65536 /dev/zero > fill 2>/dev/null";
+  const std::string read_only = "mount -o remount,ro .";
+  auto run = [&](const std::string& how, std::vector<std::string> words) {
+    words.insert(words.begin(), FUSIONCTL);
+    return WithSmallDisk(disk, model, how, words);
+  };
+  const std::string server = daemon_->address();
+  if (run(fill, {"--version"}).code == 77) GTEST_SKIP() << "no file systems can be mounted here";
+  struct Case {
+    std::string how;
+    std::vector<std::string> words;
+    std::string said;
+  };
+  const std::string out = disk + "/out";
+  const std::string full_text = "No space left on device", ro_text = "Read-only file system";
+  for (const Case& c : std::vector<Case>{
+           {fill, {"run", model, "--server", server, "--out", out}, full_text},
+           {read_only, {"run", model, "--server", server, "--out", out}, ro_text},
+           {fill, {"run", model, "--server", server, "--dump-tensors", out}, full_text},
+           {fill, {"repro", model, "--server", server, "--out", out}, full_text},
+           {fill, {"export", model, "--fused", "--server", server, "--out", out}, full_text},
+           {read_only, {"export", model, "--fused", "--server", server, "--out", out}, ro_text},
+           {read_only, {"run", model, "--server", server, "--cache", out}, ro_text},
+           {read_only, {"run", model, "--store", out}, ro_text}}) {
+    const ProgramResult got = run(c.how, c.words);
+    const std::string told = StrCat(StrJoin(c.words, " "), " after ", c.how, ": ", got.err);
+    EXPECT_EQ(got.code, 4) << told;
+    ExpectOneErrorLine(got);
+    EXPECT_THAT(got.err, AllOf(HasSubstr(disk), HasSubstr(c.said))) << told;
+  }
+  // The scratch directory of the fusiond that fusionctl starts.
+  for (const auto& [how, said] :
+       {std::pair(fill, std::string("no space left in directory \"/tmp/fusionctl-")),
+        std::pair(read_only, std::string("creating a directory in \"/tmp\": Read-only"))}) {
+    const ProgramResult got = WithSmallDisk("/tmp", model, how, {FUSIONCTL, "plan", "m.onnx"});
+    EXPECT_EQ(got.code, 4) << got.err;
+    EXPECT_THAT(got.err, HasSubstr(said));
+  }
+}
+
 // ONNX's cases have files of shapes too: those of --fix are no inputs of the run, but they agree.
 TEST_F(FilesTest, DataMayHaveWhatIsFixed) {
   TestModel m;

@@ -169,12 +169,14 @@ class HostileTest : public ServerTest {
   }
 
   void SetUp() override { Begin(); }
-  void Begin(const std::vector<std::string>& args = {}) {
+  // `beside`: where the neighbour calls; the first address if empty.
+  void Begin(const std::vector<std::string>& args = {}, const std::string& beside = "") {
     neighbour_.reset();
     Start(args);
     known_ = caller_->Plan(RequestFor(SentModel("bert_layer")));
-    neighbour_ = std::make_unique<Neighbour>(
-        daemon_->address(), dir_.Write("known", KnownRequest().SerializeAsString()));
+    neighbour_ =
+        std::make_unique<Neighbour>(beside.empty() ? daemon_->address() : beside,
+                                    dir_.Write("known", KnownRequest().SerializeAsString()));
     std::this_thread::sleep_for(milliseconds(500));
     neighbour_->P99();  // its first calls
   }
@@ -275,6 +277,20 @@ class HostileTest : public ServerTest {
         std::this_thread::sleep_until(std::chrono::steady_clock::time_point(next + kPace));
       }
     });
+  }
+
+  // Heads of calls in parts, of which there is no last one. Gives the bytes that were taken.
+  static int64_t SendHeadsThatNeverEnd(const std::string& address) {
+    std::atomic<int64_t> sent{0};
+    const RawHttp2::Fields more = {{"x-more", std::string(8 << 10, 'm')}};
+    Together([&](int) {
+      RawHttp2 one(address);
+      one.Hello();
+      one.Call(1, kPlan, {}, /*part=*/true);
+      const Nanoseconds end = Now() + kTime / 3;
+      while (Now() < end && one.Continue(1, more)) sent += 8 << 10;
+    });
+    return sent;
   }
 
   // Makes calls on connections that read no answer until it is `enough`, for 40 s at most.
@@ -605,17 +621,23 @@ TEST_F(HostileTest, GiantMetadata) {
 
 TEST_F(HostileTest, HeadsThatNeverEnd) {
   std::atomic<int64_t> sent{0};
+  Under([&](const Attacked& attacked) { sent += SendHeadsThatNeverEnd(attacked.address); });
+  RecordProperty("sent_mib", StrCat(sent >> 20));
+}
+
+TEST_F(HostileTest, HeadsThatNeverEndOverASocketFile) {
+  const std::string file = StrCat("unix:", dir_.path("s"));
+  Begin({"--listen", "127.0.0.1:0", "--listen", file}, /*beside=*/file);
+  std::atomic<int64_t> sent{0};
   Under([&](const Attacked& attacked) {
-    const RawHttp2::Fields more = {{"x-more", std::string(8 << 10, 'm')}};
-    Together([&](int) {
-      RawHttp2 one(attacked.address);
-      one.Hello();
-      one.Call(1, kPlan, {}, /*part=*/true);
-      const Nanoseconds end = Now() + kTime / 3;
-      while (Now() < end && one.Continue(1, more)) sent += 8 << 10;
-    });
+    sent += SendHeadsThatNeverEnd(attacked.bare ? attacked.address : file);
   });
   RecordProperty("sent_mib", StrCat(sent >> 20));
+  EXPECT_GT(sent >> 20, 100) << "or nothing was tried";
+  EXPECT_THAT(daemon_->output(),
+              testing::ContainsRegex("\"connection_closed\",\"peer\":\"unix:uid=[0-9]+,pid=[0-9]+,"
+                                     "connection=[0-9]+\",\"sent_for_nothing_bytes\":"));
+  EXPECT_EQ(neighbour_->retries(), 0) << "his connection to the same file is left alone";
 }
 
 TEST_F(HostileTest, RequestsThatNeverEnd) {
@@ -795,9 +817,12 @@ TEST_F(HostileTest, AnswersThatAreReadSlowlyArriveWhole) {
 TEST_F(HostileTest, CallersOfASocketFilePayForThemselves) {
   const std::string file = StrCat("unix:", dir_.path("s"));
   Begin({"--listen", "127.0.0.1:0", "--listen", file});
+  Neighbour beside(file, dir_.Write("known-beside", KnownRequest().SerializeAsString()));
+  beside.SetCalling(false);
   std::atomic<int64_t> calls{0};
   // To a server of which only PlanFusion answers, and over TCP: as many small calls.
   Under([&](const Attacked& attacked) {
+    beside.SetCalling(!attacked.bare);
     unread_ = std::vector<std::list<RawHttp2>>(kAttackers);
     const Nanoseconds end = Now() + kTime;
     Each([&](int attacker) {
@@ -815,14 +840,17 @@ TEST_F(HostileTest, CallersOfASocketFilePayForThemselves) {
         std::this_thread::sleep_for(kPace);
       }
     });
+    beside.SetCalling(false);
   });
   RecordProperty("unread_calls", StrCat(calls.load()));
   EXPECT_GT(calls, 4096) << "or nothing was tried";
-  EXPECT_GT(Metric("fusion_admission_rejected_total{reason=\"calls\"}"), 0);
   EXPECT_THAT(daemon_->output(),
-              testing::ContainsRegex("\"event\":\"connection_closed\",\"peer\":\"unix:\""));
+              testing::ContainsRegex("\"event\":\"connection_closed\",\"peer\":\"unix:uid=[^}]*"
+                                     "\"calls_not_ended\":"));
   EXPECT_EQ(neighbour_->retries(), 0) << "who comes over TCP does not notice";
-  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 1; }));
+  EXPECT_THAT(beside.failures(), testing::IsEmpty());
+  EXPECT_EQ(beside.retries(), 0) << "nor do others on the same socket file";
+  EXPECT_TRUE(Eventually([&] { return Metric("fusion_inflight_calls") <= 2; }));
   v1::PlanFusionResponse response;
   EXPECT_TRUE(FusionCaller(file).Plan(KnownRequest(), &response, seconds(30)).ok());
 }

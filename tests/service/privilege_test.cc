@@ -148,7 +148,7 @@ std::string AskedBy(const std::string& method, const std::string& address,
   inet_pton(AF_INET, address.substr(0, colon).c_str(), &to.sin_addr);
   const UniqueFd fd(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const std::string request =
-      StrCat(method, " ", path, " HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+      StrCat(method, " ", path, " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n");
   std::string line(100, '\0');
   if (connect(fd.get(), reinterpret_cast<sockaddr*>(&to), sizeof(to)) != 0 ||
       send(fd.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) {

@@ -126,6 +126,55 @@ TEST_F(StreamTest, CancelledMidWayItHoldsNothing) {
   EXPECT_EQ(Stream(request).responses.at(0).cache(), v1::CACHE_OUTCOME_HIT_MEMORY);
 }
 
+// Much to import, and little to plan.
+v1::PlanFusionRequest LongToImport() {
+  TestModel m;
+  m.Input("t0", {8, 64});
+  constexpr int kNodes = 50'000;
+  for (int i = 0; i < kNodes; ++i) m.Node("Identity", {StrCat("t", i)}, {StrCat("t", i + 1)});
+  m.Node("Relu", {StrCat("t", kNodes)}, {"y"}).Output("y");
+  return RequestFor(m.proto(), v1::PLAN_MODE_PLAN_ONLY);
+}
+
+TEST_F(StreamTest, CancelledWhileItsModelIsImportedItHoldsNothing) {
+  Start();
+  const v1::PlanFusionRequest request = LongToImport();
+  // True if the call ended before its import did.
+  auto leave_in_import = [&] {
+    grpc::ClientContext context;
+    auto reader = caller_->stub().PlanFusionStream(&context, request);
+    std::string stage;
+    for (v1::PlanFusionEvent event; reader->Read(&event);) {
+      if (event.has_response()) return false;
+      stage = event.progress().stage();
+      if (stage == "import") context.TryCancel();
+    }
+    EXPECT_EQ(reader->Finish().error_code(), grpc::StatusCode::CANCELLED);
+    return stage == "import";
+  };
+  auto holds_nothing = [this] {
+    return Metric("fusion_inflight_calls") == 0 && Metric("fusion_inflight_bytes") == 0 &&
+           Metric("fusion_planning_bytes") == 0 && Metric("fusion_singleflight_waiters") == 0;
+  };
+  EXPECT_TRUE(leave_in_import());
+  EXPECT_TRUE(Eventually(holds_nothing));
+  EXPECT_TRUE(daemon_->WaitForOutput("\"code\":\"CANCELLED\""));
+  EXPECT_EQ(Metric("grpc_server_handled_total{grpc_code=\"CANCELLED\",grpc_method="
+                   "\"PlanFusionStream\",grpc_service=\"fusion.v1.FusionService\","
+                   "grpc_type=\"server_stream\"}"),
+            1)
+      << "concluded, and counted so";
+  // Somebody who wants the same meanwhile, and somebody who comes afterwards.
+  auto beside = std::async(std::launch::async, [&] {
+    return FusionCaller(daemon_->address()).Plan(request).plan_key();
+  });
+  leave_in_import();
+  const std::string key = beside.get();
+  EXPECT_FALSE(key.empty());
+  EXPECT_EQ(Stream(request).responses.at(0).plan_key(), key);
+  EXPECT_TRUE(Eventually(holds_nothing));
+}
+
 // Texts of this request are far more than what a stream may send before its caller reads.
 v1::PlanFusionRequest TalkativeRequest() {
   TestModel m;

@@ -62,7 +62,7 @@ HttpAnswer HttpAsk(const std::string& address, const std::string& request) {
 }
 
 HttpAnswer HttpGet(const std::string& address, const std::string& path) {
-  return HttpAsk(address, StrCat("GET ", path, " HTTP/1.1\r\nHost: test\r\n\r\n"));
+  return HttpAsk(address, StrCat("GET ", path, " HTTP/1.1\r\nHost: localhost\r\n\r\n"));
 }
 
 }  // namespace fusion

@@ -76,8 +76,53 @@ int64_t SourceOf(Mode mode, int64_t i, int64_t extent) {
   return within < extent ? within : period - within;
 }
 
-// x with `before` and `behind` more elements along `axis`: a concatenation of runs that go up, down
-// or stand still.
+// Elements of a padded dim, one after the other, that are elements of the dim itself in steps of
+// 1, -1 or 0.
+struct Run {
+  int64_t first = 0;  // of the dim itself
+  int64_t length = 0;
+  int64_t step = 0;
+};
+
+// The runs of a dim of `extent` that gets `before` and `behind` more elements, `count` in all.
+// Fewer than all of them if they are more than `most`: one more than that.
+std::vector<Run> RunsOf(Mode mode, int64_t extent, int64_t before, int64_t count, size_t most) {
+  std::vector<Run> runs;
+  auto source = [&](int64_t i) { return SourceOf(mode, i - before, extent); };
+  for (int64_t at = 0; at < count && runs.size() <= most;) {
+    Run run{.first = source(at), .length = 1};
+    run.step = at + 1 < count ? source(at + 1) - run.first : 0;
+    // A wrapped run starts anew: it does not go on with a step of its own.
+    if (run.step < -1 || run.step > 1) run.step = 1;
+    while (at + run.length < count &&
+           source(at + run.length) == run.first + run.length * run.step) {
+      ++run.length;
+    }
+    at += run.length;
+    runs.push_back(run);
+  }
+  return runs;
+}
+
+// The elements of a run, cut out of `x`.
+absl::StatusOr<Decomposition::Value> CutOut(Decomposition& d, Decomposition::Value x, int axis,
+                                            const Run& run) {
+  const int64_t direction = run.step < 0 ? -1 : 1;
+  int64_t end = run.first + (run.step == 0 ? 1 : run.length) * direction;
+  // -1 would count from the end: "before 0" is said with a number below every dim.
+  if (end < 0) end = -kMaxExtent;
+  ASSIGN_OR_RETURN(auto piece, d.Apply("Slice", {x},
+                                       {{"starts", std::vector<int64_t>{run.first}},
+                                        {"ends", std::vector<int64_t>{end}},
+                                        {"axes", std::vector<int64_t>{axis}},
+                                        {"steps", std::vector<int64_t>{direction}}}));
+  if (run.step != 0 || run.length == 1) return piece;
+  std::vector<int64_t> shape(static_cast<size_t>(d.type(x).shape.rank()), 1);
+  shape[static_cast<size_t>(axis)] = run.length;
+  return d.Apply("Expand", {piece}, {{"shape", shape}});
+}
+
+// x with `before` and `behind` more elements along `axis`: a concatenation of runs.
 absl::StatusOr<Decomposition::Value> RepeatAround(Decomposition& d, Decomposition::Value x,
                                                   Mode mode, int axis, int64_t before,
                                                   int64_t behind) {
@@ -89,44 +134,23 @@ absl::StatusOr<Decomposition::Value> RepeatAround(Decomposition& d, Decompositio
     return InvalidArgument("pads ", before, " and ", behind, " give dim ", axis, " of extent ",
                            extent, " the extent ", count);
   }
-  std::vector<Decomposition::Value> pieces;
-  std::vector<int64_t> one_axis = {axis};
-  for (int64_t at = 0; at < count;) {
-    auto source = [&](int64_t i) { return SourceOf(mode, i - before, extent); };
-    int64_t first = source(at);
-    int64_t length = 1;
-    int64_t step = at + 1 < count ? source(at + 1) - first : 0;
-    // A wrapped run starts anew: it does not go on with a step of its own.
-    if (step < -1 || step > 1) step = 1;
-    while (at + length < count && source(at + length) == first + length * step) ++length;
-    int64_t taken = step == 0 ? 1 : length;
-    int64_t direction = step < 0 ? -1 : 1;
-    int64_t end = first + taken * direction;
-    // -1 would count from the end: "before 0" is said with a number below every dim.
-    if (end < 0) end = -kMaxExtent;
-    ASSIGN_OR_RETURN(auto piece, d.Apply("Slice", {x},
-                                         {{"starts", std::vector<int64_t>{first}},
-                                          {"ends", std::vector<int64_t>{end}},
-                                          {"axes", one_axis},
-                                          {"steps", std::vector<int64_t>{direction}}}));
-    if (step == 0 && length > 1) {
-      std::vector<int64_t> shape(static_cast<size_t>(d.type(x).shape.rank()), 1);
-      shape[static_cast<size_t>(axis)] = length;
-      ASSIGN_OR_RETURN(piece, d.Apply("Expand", {piece}, {{"shape", shape}}));
-    }
-    pieces.push_back(piece);
-    at += length;
+  // Counted before anything is built of them: they may be as many as elements.
+  const std::vector<Run> runs = RunsOf(mode, extent, before, count, kMaxVariadicInputs);
+  if (runs.size() > kMaxVariadicInputs) {
+    return Unimplemented("pads ", before, " and ", behind, " repeat dim ", axis, " of extent ",
+                         extent, " more than ", kMaxVariadicInputs, " times");
   }
-  if (pieces.empty()) {
+  if (runs.empty()) {
     return d.Apply("Slice", {x},
                    {{"starts", std::vector<int64_t>{0}},
                     {"ends", std::vector<int64_t>{0}},
-                    {"axes", one_axis}});
+                    {"axes", std::vector<int64_t>{axis}}});
+  }
+  std::vector<Decomposition::Value> pieces;
+  for (const Run& run : runs) {
+    ASSIGN_OR_RETURN(pieces.emplace_back(), CutOut(d, x, axis, run));
   }
   if (pieces.size() == 1) return pieces[0];
-  if (pieces.size() > kMaxVariadicInputs) {
-    return Unimplemented("pads repeat dim ", axis, " ", pieces.size(), " times");
-  }
   return d.Apply("Concat", std::move(pieces), {{"axis", int64_t{axis}}});
 }
 

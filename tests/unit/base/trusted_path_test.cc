@@ -2,7 +2,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -76,6 +79,46 @@ TEST_F(TrustedPathTest, OnTheWayAUsersPrivateGroupIsTheUser) {
   ExpectRefused(CheckTrustedPath(dir_.path("mine")), dir_.path("mine"), "its group (mode 0775)");
   ASSERT_EQ(chown(dir_.path("mine").c_str(), 0, 65534), 0);
   ExpectRefused(CheckTrustedPath(dir_.path("mine/file")), dir_.path("mine"), "its group");
+}
+
+TEST_F(TrustedPathTest, APrimaryGroupOfAnotherUserIsNotPrivate) {
+  if (geteuid() != 0) GTEST_SKIP() << "only root can give the system other users";
+  Dir("mine");
+  const std::string file = File("mine/file");
+  ASSERT_EQ(chown(dir_.path("mine").c_str(), 0, 0), 0);
+  Change("mine", 0775);
+  const std::string users = "root:x:0:0::/:/bin/sh\n";
+  // What a child of this process says that sees these users and their sources.
+  auto trusts = [&](const std::string& passwd, const std::string& sources) {
+    const std::string passwd_file = dir_.Write("passwd", passwd);
+    const std::string sources_file = dir_.Write("sources", sources);
+    const pid_t child = fork();
+    if (child == 0) {
+      const bool shown =
+          unshare(CLONE_NEWNS) == 0 &&
+          mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+          mount(passwd_file.c_str(), "/etc/passwd", nullptr, MS_BIND, nullptr) == 0 &&
+          mount(sources_file.c_str(), "/etc/nsswitch.conf", nullptr, MS_BIND, nullptr) == 0;
+      _exit(!shown ? 2 : CheckTrustedPath(file).ok() ? 1 : 0);
+    }
+    int status = 0;
+    waitpid(child, &status, 0);
+    return WEXITSTATUS(status);
+  };
+  if (trusts(users, "passwd: files\n") == 2) GTEST_SKIP() << "no mount namespaces here";
+  EXPECT_EQ(trusts(users, "passwd: files\n"), 1);
+  EXPECT_EQ(trusts(users, "passwd:         files systemd # usual\ngroup: files sss\n"), 1);
+  EXPECT_EQ(trusts(users + "other:x:1000:1000::/:/bin/sh\n", "passwd: files\n"), 1);
+  EXPECT_EQ(trusts(users + "bob:x:1000:0::/:/bin/sh\n", "passwd: files\n"), 0);
+  EXPECT_EQ(trusts(users + "toor:x:0:0::/:/bin/sh\n", "passwd: files\n"), 1) << "the same user";
+  for (const char* source : {"sss", "ldap", "compat", "[NOTFOUND=return] winbind"}) {
+    EXPECT_EQ(trusts(users, StrCat("passwd: files ", source, "\n")), 0) << source;
+  }
+  std::string many = users;
+  for (int uid = 1000; uid < 1000 + (1 << 16); ++uid) {
+    many += StrCat("u", uid, ":x:", uid, ":", uid, "::/:/bin/sh\n");
+  }
+  EXPECT_EQ(trusts(many, "passwd: files\n"), 0) << "more than are looked at";
 }
 
 TEST_F(TrustedPathTest, LinksAreFollowedAndMustLieWhereNobodyElseCanChangeThem) {

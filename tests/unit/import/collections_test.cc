@@ -371,6 +371,23 @@ TEST(Pad, TakesAValueOfARun) {
   EXPECT_THAT(Import(wrong), HasSubstr("constant_value is f32[2], expected one element"));
 }
 
+TEST(Resize, OfOpset10WantsScalesThatAreKnown) {
+  TestModel m(10);
+  m.Input("x", {1, 1, 2, 2}).Input("s", {4}).Node("Resize", {"x", "s"}, {"y"}, "r").Output("y");
+  EXPECT_THAT(Import(m),
+              HasSubstr("UNIMPLEMENTED: node \"r\" (Resize): input 1 \"s\" (scales) is a "
+                        "graph input; only constants are supported here (fusionctl: "
+                        "--fix gives an input its value)"));
+  TestModel computed(10);
+  computed.Input("x", {1, 1, 2, 2}).Input("s", {4}).Node("Abs", {"s"}, {"abs"});
+  computed.Node("Resize", {"x", "abs"}, {"y"}, "r").Output("y");
+  EXPECT_THAT(Import(computed), HasSubstr("input 1 \"abs\" (scales) is computed at run time"));
+  TestModel known(10);
+  known.Input("x", {1, 1, 2, 2}).Initializer("s", F({4}, {1, 1, 1, 2}));
+  known.Node("Resize", {"x", "s"}, {"y"}).Output("y");
+  EXPECT_THAT(Import(known), HasSubstr("y:f32[1,1,2,4]"));
+}
+
 TEST(Resize, CropsWhatARunSays) {
   TestModel m(19);
   HostTensor sizes(DType::kI64, {1});

@@ -123,7 +123,7 @@ TEST(ImportOnnx, ParametersMustBeConstantsOfTheRightKind) {
   EXPECT_THAT(
       Import(runtime),
       HasSubstr("UNIMPLEMENTED: node \"r\" (Reshape): input 1 \"shape\" (shape) is a graph input;"
-                " only constants are supported here"));
+                " only constants are supported here (fusionctl: --fix gives an input its value)"));
   TestModel computed;
   computed.Input("x", {2, 3}).Input("shape", {2}, DType::kI64).Node("Abs", {"shape"}, {"abs"});
   computed.Node("Reshape", {"x", "abs"}, {"y"}, "r").Output("y");

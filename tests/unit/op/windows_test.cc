@@ -160,6 +160,22 @@ TEST(Conv, IsAnAffineSumOverWindows) {
   EXPECT_TRUE(body->Verify({F32({2, 6, 9, 9}), F32({8, 3, 3, 3})}).ok());
 }
 
+TEST(Pad, RepeatsAreCountedBeforeTheyAreBuilt) {
+  auto wrapped = [](int64_t extent, int64_t behind, const char* mode = "wrap") {
+    return TypeOf(
+        Call("Pad", {F32({extent})}, {{"pads", Ints{0, behind}}, {"mode", std::string(mode)}}));
+  };
+  EXPECT_EQ(wrapped(2, 2 * 4095), "f32[8192]") << "4096 pieces";
+  EXPECT_EQ(wrapped(2, 2 * 4095 + 1),
+            "pads 0 and 8191 repeat dim 0 of extent 2 more than 4096 times");
+  EXPECT_EQ(wrapped(2, (1 << 20) - 2),
+            "pads 0 and 1048574 repeat dim 0 of extent 2 more than 4096 times");
+  EXPECT_EQ(wrapped(3, 9000, "reflect"),
+            "pads 0 and 9000 repeat dim 0 of extent 3 more than 4096 times");
+  EXPECT_EQ(wrapped(1, (1 << 20) - 1), "f32[1048576]") << "one element stands still";
+  EXPECT_EQ(wrapped(2, (1 << 20) - 2, "edge"), "f32[1048576]");
+}
+
 TEST(Pad, ReadsTheInputOnlyWhereItIs) {
   auto zero = std::make_shared<const HostTensor>(DType::kF32, Dims());
   OpCall call = Call("PadConstant", {F32({4, 5})}, {{"pads", Ints{1, -2, 2, 3}}, {"value", zero}});

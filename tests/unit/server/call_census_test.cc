@@ -28,7 +28,7 @@ class CallCensusTest : public testing::Test {
   grpc::CallbackServerContext& Begin(const std::string& peer = "ipv4:127.0.0.1:1") {
     calls_.push_back(census_.NewCallbackServerContext());
     peer_ = peer;
-    begun_ = census_.Add(*calls_.back());
+    census_.Add(*calls_.back());
     return *calls_.back();
   }
   void End(const grpc::CallbackServerContext& call) {
@@ -39,12 +39,19 @@ class CallCensusTest : public testing::Test {
 
   FakeClock clock_;
   std::string peer_;  // of the call that begins
-  absl::Status begun_;  // what was said of it
-  std::vector<int64_t> too_many_, too_much_, too_many_local_;
+  std::vector<int64_t> too_many_, too_much_;
+  std::string reported_;  // who, last
   CallCensus census_{{.calls = 4, .answer_bytes = 1000},
-                     {.too_many = [this](const std::string&, int64_t n) { too_many_.push_back(n); },
-                      .too_much = [this](const std::string&, int64_t n) { too_much_.push_back(n); },
-                      .too_many_local = [this](int64_t n) { too_many_local_.push_back(n); },
+                     {.too_many =
+                          [this](const std::string& peer, int64_t n) {
+                            reported_ = peer;
+                            too_many_.push_back(n);
+                          },
+                      .too_much =
+                          [this](const std::string& peer, int64_t n) {
+                            reported_ = peer;
+                            too_much_.push_back(n);
+                          },
                       .taken_back = [](const std::string&) {}},
                      clock_,
                      [this](const grpc::CallbackServerContext&) { return peer_; }};
@@ -98,48 +105,17 @@ TEST_F(CallCensusTest, WhatACacheHasIsGivenAlsoBeyondTheMostUnlessACallAddsMuch)
   EXPECT_EQ(census_.answer_bytes(), 7100);
 }
 
-TEST_F(CallCensusTest, CallersOfSocketFilesAreRefusedAndThenHungUpOnForTheirCalls) {
-  for (const char* name : {"ipv4:10.0.0.1:1", "ipv6:%5B::1%5D:1"}) {
-    Begin(name);
-    EXPECT_TRUE(begun_.ok());
-  }
-  Begin("unix:");
-  EXPECT_TRUE(begun_.ok()) << "a quarter of four";
-  for (const char* name : {"unix:/run/its/own/name", "unix-abstract:name", "unix:"}) {
-    Begin(name);
-    EXPECT_TRUE(absl::IsResourceExhausted(begun_)) << begun_;
-    EXPECT_TRUE(RetryAfterOf(begun_).has_value());
-  }
-  EXPECT_THAT(too_many_local_, ElementsAre(3)) << "above half, once in a while";
-  clock_.Advance(std::chrono::milliseconds(10));
-  Begin("unix:");
-  EXPECT_THAT(too_many_local_, ElementsAre(3, 5));
-  EXPECT_THAT(too_many_, IsEmpty()) << "nobody else pays for them";
+TEST_F(CallCensusTest, ConnectionsOfASocketFileAreToldApartAsThoseOfTcpAre) {
   Begin("ipv4:10.0.0.1:1");
-  EXPECT_TRUE(begun_.ok());
-  EXPECT_THAT(too_many_, ElementsAre(2)) << "those over TCP have more than half now";
-}
-
-TEST_F(CallCensusTest, NobodyPaysForAnswersThatCallersOfSocketFilesDoNotRead) {
-  const int plan = 0;
-  // One plan, sent to many: it is kept once.
-  for (int n = 1; n < 4; ++n) {
-    auto& call = Begin(StrCat("ipv4:10.0.0.", n, ":1"));
-    ASSERT_TRUE(
-        census_.SetAnswer(call, {.own = 1, .shared = {{&plan, 400}}, .cached = true}).ok());
-  }
-  ASSERT_TRUE(census_.SetAnswer(Begin("unix:"), {.own = 590}).ok());
-  EXPECT_EQ(census_.answer_bytes(), 993);
-  EXPECT_TRUE(absl::IsResourceExhausted(census_.SetAnswer(Begin("unix:"), {.own = 100})));
-  EXPECT_TRUE(
-      census_
-          .SetAnswer(Begin("ipv4:10.0.0.4:1"), {.own = 9, .shared = {{&plan, 400}}, .cached = true})
-          .ok());
-  EXPECT_THAT(too_much_, IsEmpty());
-  clock_.Advance(std::chrono::milliseconds(10));
-  ASSERT_TRUE(census_.SetAnswer(Begin("ipv4:10.0.0.5:1"), {.own = 120}).ok());
-  ASSERT_TRUE(census_.SetAnswer(Begin("ipv4:10.0.0.6:1"), {.own = 1}).ok());
-  EXPECT_THAT(too_much_, ElementsAre(409)) << "those over TCP have more than half now";
+  Begin("unix:uid=1000,pid=2,connection=1");
+  for (int i = 0; i < 3; ++i) Begin("unix:uid=1000,pid=3,connection=2");
+  EXPECT_THAT(too_many_, ElementsAre(3)) << "the calls of one connection, not of all";
+  EXPECT_EQ(reported_, "unix:uid=1000,pid=3,connection=2");
+  ASSERT_TRUE(census_.SetAnswer(*calls_.front(), {.own = 500}).ok());
+  ASSERT_TRUE(census_.SetAnswer(*calls_.back(), {.own = 499}).ok());
+  EXPECT_TRUE(census_.SetAnswer(*calls_[1], {.own = 100}).ok()) << "who has little is let in";
+  EXPECT_THAT(too_much_, ElementsAre(500));
+  EXPECT_EQ(reported_, "ipv4:10.0.0.1:1");
 }
 
 TEST_F(CallCensusTest, WhoHasLittleIsLetInBesideOneWhoHasMuchUpToHalfAsMuchAgain) {

@@ -14,6 +14,7 @@
 #include <thread>
 
 #include "core/base/file.h"
+#include "server/socket_hooks.h"
 
 namespace fusion {
 namespace {
@@ -120,36 +121,76 @@ TEST_F(ConnectionListenerTest, WhoSentMostForNothingIsHungUpOn) {
   EXPECT_EQ(closed->peer, honest->name());
 }
 
-TEST_F(ConnectionListenerTest, CallersOfASocketFileAreNotToldApart) {
+TEST_F(ConnectionListenerTest, WhoSentMostOverASocketFileIsHungUpOnAndNobodyElse) {
   const TempDir dir = TempDir::Create(testing::TempDir(), "listen-").value();
   ASSERT_TRUE(Listen(StrCat("unix:", dir.path(), "/s")));
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   std::snprintf(address.sun_path, sizeof(address.sun_path), "%s/s", dir.path().c_str());
   std::vector<UniqueFd> callers;
-  for (size_t i = 0; i < 2; ++i) {
+  for (size_t i = 0; i < 3; ++i) {
     callers.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     ASSERT_EQ(connect(callers[i].get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
     ASSERT_TRUE(AwaitTaken(i + 1));
   }
-  EXPECT_FALSE(listener_->Close("")) << "of all of them one";
-  for (const UniqueFd& caller : callers) {
-    pollfd polled = {caller.get(), POLLIN, 0};
-    EXPECT_EQ(poll(&polled, 1, /*timeout=*/100), 0);
+  std::string data(30'000, 'x');
+  for (size_t i : {0, 1}) {
+    data.resize(i == 0 ? 10'000 : 30'000);
+    ASSERT_EQ(send(callers[i].get(), data.data(), data.size(), 0),
+              static_cast<ssize_t>(data.size()));
+    MutexLock lock(&mutex_);
+    iovec room = {data.data(), data.size()};
+    msghdr message{};
+    message.msg_iov = &room;
+    message.msg_iovlen = 1;
+    // As gRPC reads.
+    ASSERT_EQ(recvmsg(taken_[i].get(), &message, 0), static_cast<ssize_t>(data.size()));
   }
-  EXPECT_EQ(listener_->CloseLocal(), 2);
-  for (const UniqueFd& caller : callers) {
-    pollfd polled = {caller.get(), POLLIN, 0};
-    EXPECT_EQ(poll(&polled, 1, /*timeout=*/5000), 1);
+  EXPECT_FALSE(listener_->CloseHeaviest(30'001).has_value());
+  auto closed = listener_->CloseHeaviest(20'000);
+  ASSERT_TRUE(closed.has_value());
+  const std::string who = StrCat("unix:uid=", geteuid(), ",pid=", getpid(), ",connection=");
+  EXPECT_EQ(closed->peer, who + "2");
+  EXPECT_EQ(closed->bytes, 30'000);
+  auto hung_up_on = [&callers](size_t i, int timeout) {
+    pollfd polled = {callers[i].get(), POLLIN, 0};
+    return poll(&polled, 1, timeout) == 1;
+  };
+  EXPECT_TRUE(hung_up_on(1, /*timeout=*/5000));
+  EXPECT_FALSE(hung_up_on(0, /*timeout=*/100));
+  EXPECT_FALSE(hung_up_on(2, /*timeout=*/100));
+  EXPECT_TRUE(listener_->Close(who + "3")) << "by name";
+  EXPECT_TRUE(hung_up_on(2, /*timeout=*/5000));
+  // A later connection is not charged with what came over an earlier one that had its number.
+  EXPECT_TRUE(listener_->Close(who + "1"));
+  {
+    MutexLock lock(&mutex_);
+    taken_.clear();
   }
-  EXPECT_EQ(listener_->CloseLocal(), 0) << "once is enough";
+  callers.emplace_back(socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  ASSERT_EQ(connect(callers[3].get(), reinterpret_cast<sockaddr*>(&address), sizeof(address)), 0);
+  ASSERT_TRUE(AwaitTaken(1));
+  EXPECT_FALSE(listener_->CloseHeaviest(1).has_value());
 }
 
-TEST_F(ConnectionListenerTest, CallersOverTcpDoNotPayForThoseOfASocketFile) {
-  ASSERT_TRUE(Listen("127.0.0.1:0"));
-  auto caller = Call();
-  EXPECT_EQ(listener_->CloseLocal(), 0);
-  EXPECT_TRUE(caller->IsLeftAlone());
+TEST_F(ConnectionListenerTest, GrpcIsToldTheNameOfACallerOfASocketFile) {
+  int pair[2];
+  ASSERT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+  const UniqueFd one(pair[0]), other(pair[1]);
+  auto name_of = [](const UniqueFd& fd) {
+    sockaddr_un address{};
+    socklen_t length = sizeof(address);
+    EXPECT_EQ(getpeername(fd.get(), reinterpret_cast<sockaddr*>(&address), &length), 0);
+    EXPECT_EQ(address.sun_family, AF_UNIX);
+    return std::string(address.sun_path);
+  };
+  {
+    const PeerNameOverride named(one.get(), "uid=0,pid=1,connection=2");
+    EXPECT_EQ(name_of(one), "uid=0,pid=1,connection=2");
+    EXPECT_EQ(name_of(other), "");
+    std::thread([&] { EXPECT_EQ(name_of(one), "") << "another thread"; }).join();
+  }
+  EXPECT_EQ(name_of(one), "");
 }
 
 TEST_F(ConnectionListenerTest, WhoIsGoneDoesNotStandForOthers) {

@@ -15,7 +15,7 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr char kAskForSlow[] = "GET /slow HTTP/1.1\r\nHost: a\r\n\r\n";
+constexpr char kAskForSlow[] = "GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 class HttpServerTest : public testing::Test {
  protected:
@@ -38,7 +38,7 @@ class HttpServerTest : public testing::Test {
            return HttpReply{.body = std::string(rest)};
          }}};
     absl::StatusOr<std::unique_ptr<HttpServer>> server =
-        HttpServer::Start("127.0.0.1:0", std::move(pages), limits);
+        HttpServer::Start("127.0.0.1:0", std::move(pages), {"named"}, limits);
     ASSERT_TRUE(server.ok()) << server.status();
     server_ = *std::move(server);
   }
@@ -108,7 +108,7 @@ TEST_F(HttpServerTest, AConnectionBeyondThePeersLimitTakesTheOldestsPlace) {
   }
   EXPECT_EQ(HttpRead(held[0]).code, 0) << "hung up on";
   EXPECT_EQ(HttpGet(address(), "/now").code, 200);
-  ASSERT_TRUE(HttpSend(held[11], "TP/1.1\r\nHost: a\r\n\r\n"));
+  ASSERT_TRUE(HttpSend(held[11], "TP/1.1\r\nHost: localhost\r\n\r\n"));
   EXPECT_EQ(HttpRead(held[11]).body, "now") << "the newest is left alone";
   EXPECT_GE(server_->counts().crowded, 8);
   EXPECT_LE(server_->counts().open, 4);
@@ -117,7 +117,7 @@ TEST_F(HttpServerTest, AConnectionBeyondThePeersLimitTakesTheOldestsPlace) {
 TEST_F(HttpServerTest, ConnectionsThatDoNotAskInTimeAreClosed) {
   Start({.asking = std::chrono::milliseconds(50)});
   UniqueFd connection = HttpConnect(address());
-  ASSERT_TRUE(HttpSend(connection, "GET /now HTTP/1.1\r\nHost: a\r\n"));
+  ASSERT_TRUE(HttpSend(connection, "GET /now HTTP/1.1\r\nHost: localhost\r\n"));
   EXPECT_EQ(HttpRead(connection).code, 0);
   // It is counted a moment after it is closed.
   for (int i = 0; i < 2000 && server_->counts().late < 1; ++i) {
@@ -130,8 +130,8 @@ TEST_F(HttpServerTest, AnswersThatAreNotReadInTimeAreCutOff) {
   Start({.answering = std::chrono::milliseconds(50)});
   // Fills what the system takes for a reader.
   UniqueFd connection = HttpConnect(address());
-  ASSERT_TRUE(HttpSend(
-      connection, StrCat("GET /echo/", std::string(9000, 'x'), " HTTP/1.1\r\nHost: a\r\n\r\n")));
+  ASSERT_TRUE(HttpSend(connection, StrCat("GET /echo/", std::string(9000, 'x'),
+                                          " HTTP/1.1\r\nHost: localhost\r\n\r\n")));
   EXPECT_TRUE(Comes([&] { return server_->counts().open == 0; }));
 }
 
@@ -142,17 +142,18 @@ TEST_F(HttpServerTest, RequestsAreReadAsHttpSays) {
   EXPECT_EQ(HttpGet(address(), "/now/").code, 404);
   EXPECT_EQ(HttpGet(address(), "/elsewhere").code, 404);
   EXPECT_EQ(HttpAsk(address(), "GET /now HTTP/1.0\r\n\r\n").body, "now");
-  EXPECT_EQ(HttpAsk(address(), "GET /now HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc").body,
-            "now");
+  EXPECT_EQ(
+      HttpAsk(address(), "GET /now HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc")
+          .body,
+      "now");
   const HttpAnswer posted =
-      HttpAsk(address(), "POST /now HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc");
+      HttpAsk(address(), "POST /now HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\n\r\nabc");
   EXPECT_EQ(posted.code, 405);
   EXPECT_THAT(posted.headers, HasSubstr("Allow: GET, HEAD"));
-  EXPECT_NE(
-      HttpAsk(address(),
-              StrCat("GET /now HTTP/1.1\r\nHost: a\r\nX: ", std::string(60000, 'x'), "\r\n\r\n"))
-          .code,
-      200);
+  EXPECT_NE(HttpAsk(address(), StrCat("GET /now HTTP/1.1\r\nHost: localhost\r\nX: ",
+                                      std::string(60000, 'x'), "\r\n\r\n"))
+                .code,
+            200);
   for (const char* garbage : {"\r\n\r\n", "\x16\x03\x01\x02", "GET\r\n\r\n",
                               "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "GET /now HTTP/9.9\r\n\r\n"}) {
     UniqueFd connection = HttpConnect(address());
@@ -165,12 +166,12 @@ TEST_F(HttpServerTest, RequestsAreReadAsHttpSays) {
 TEST_F(HttpServerTest, HeadHasTheHeadersOfGetAndNoBody) {
   Start();
   const HttpAnswer got = HttpGet(address(), "/now");
-  const HttpAnswer head = HttpAsk(address(), "HEAD /now HTTP/1.1\r\nHost: a\r\n\r\n");
+  const HttpAnswer head = HttpAsk(address(), "HEAD /now HTTP/1.1\r\nHost: localhost\r\n\r\n");
   EXPECT_EQ(head.code, 200);
   EXPECT_THAT(head.headers, HasSubstr("Content-Length: 3"));
   EXPECT_EQ(head.body, "");
   EXPECT_EQ(got.body, "now");
-  EXPECT_EQ(HttpAsk(address(), "HEAD /echo/abcd HTTP/1.1\r\nHost: a\r\n\r\n").body, "");
+  EXPECT_EQ(HttpAsk(address(), "HEAD /echo/abcd HTTP/1.1\r\nHost: localhost\r\n\r\n").body, "");
 }
 
 TEST_F(HttpServerTest, TheIndexListsThePages) {
@@ -181,6 +182,20 @@ TEST_F(HttpServerTest, TheIndexListsThePages) {
   EXPECT_THAT(index.body, HasSubstr("<a href=\"/now\">/now</a></td><td>at &lt;once&gt;<"));
   EXPECT_THAT(index.body, HasSubstr("/echo/..."));
   EXPECT_THAT(index.body, Not(HasSubstr("href=\"/echo/")));
+}
+
+TEST_F(HttpServerTest, ARequestToAnotherHostIsRefused) {
+  Start();
+  auto code = [this](const std::string& lines) {
+    return HttpAsk(address(), StrCat("GET /now HTTP/1.1\r\n", lines, "\r\n")).code;
+  };
+  EXPECT_EQ(code("Host: evil.example\r\n"), 421);
+  EXPECT_EQ(code("Host: evil.example:80\r\nX: localhost\r\n"), 421);
+  EXPECT_EQ(code("hOsT:named\r\n"), 200);
+  EXPECT_EQ(code(StrCat("Host: ", address(), "\r\n")), 200);
+  EXPECT_EQ(HttpAsk(address(), "GET /now HTTP/1.0\r\n\r\n").code, 200) << "a simple probe";
+  EXPECT_EQ(HttpAsk(address(), "HEAD / HTTP/1.1\r\nHost: evil\r\n\r\n").code, 421);
+  EXPECT_NE(HttpAsk(address(), "GET http://evil/now HTTP/1.1\r\nHost: evil\r\n\r\n").code, 200);
 }
 
 TEST(HttpServerStartTest, WhatCannotBeListenedOnIsSaid) {

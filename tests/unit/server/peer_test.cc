@@ -17,6 +17,8 @@ TEST(PeerTest, IsCalledAsPeopleWriteAddresses) {
   EXPECT_EQ(PlainPeer("ipv6:%5Bfe80::1%25eth0%5D:4711"), "[fe80::1%eth0]:4711");
   EXPECT_EQ(PlainPeer("unix:"), "unix:");
   EXPECT_EQ(PlainPeer("unix:/tmp/somebody's name"), "unix:") << "a client may choose it";
+  EXPECT_EQ(PlainPeer("unix-abstract:127.0.0.1:4711"), "unix:") << "and this one";
+  EXPECT_EQ(PlainPeer("unix:uid=0,pid=4711,connection=17"), "unix:uid=0,pid=4711,connection=17");
   EXPECT_EQ(PlainPeer(""), "");
 }
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/cord.h"
+#include "core/base/server_state.h"
 #include "core/bundle/rules.h"
 #include "fusion/v1/fusion_service.pb.h"
 
@@ -71,6 +72,35 @@ TEST(ErrorDetails, TheDelayTravelsAsEveryClientKnowsIt) {
   ASSERT_TRUE(info.ParseFromString(details.details(1).value()));
   EXPECT_EQ(info.retry_delay().seconds(), 2);
   EXPECT_EQ(info.retry_delay().nanos(), 500'000'000);
+}
+
+TEST(ErrorDetails, WhetherTheServerIsToBlameTravelsAsEveryClientKnowsIt) {
+  EXPECT_FALSE(IsOfServerState(Sent(FailedPrecondition("a lock"))));
+  const absl::Status status = ServerPrecondition("there is no ", "compiler");
+  EXPECT_TRUE(absl::IsFailedPrecondition(status));
+  EXPECT_EQ(Message(status), "there is no compiler");
+  EXPECT_TRUE(IsOfServerState(Sent(Annotate(status, "kernel fk_1"))));
+  v1::ErrorStatus details;
+  ASSERT_TRUE(details.ParseFromString(EncodeErrorDetails(status)));
+  google::protobuf::Any* detail = details.mutable_details(0);
+  EXPECT_EQ(detail->type_url(), "type.googleapis.com/google.rpc.PreconditionFailure");
+  EXPECT_EQ(detail->value(), "\x0a\x08\x0a\x06SERVER") << "violations { type: \"SERVER\" }";
+  const std::string subject = "\x12\x01s";
+  auto blames = [&](const std::string& value) {
+    detail->set_value(value);
+    absl::Status got = FailedPrecondition("odd");
+    DecodeErrorDetails(details.SerializeAsString(), &got);
+    return IsOfServerState(got);
+  };
+  EXPECT_TRUE(
+      blames("\x0a\x04\x0a\x02TO"
+             "\x0a\x0b" +
+             subject + "\x0a\x06SERVER"))
+      << "the second";
+  for (const char* none : {"", "\xff", "\x0a\x04\x0a\x02TO", "\x08\x01", "\x0a\x02\x08\x01",
+                           "\x12\x08\x0a\x06SERVER", "\x0a\x08\x12\x06SERVER"}) {
+    EXPECT_FALSE(blames(none));
+  }
 }
 
 TEST(ErrorDetails, ADelayThatIsNoneIsNone) {

@@ -1,0 +1,58 @@
+#include "server/allowed_hosts.h"
+
+#include <arpa/inet.h>
+
+#include <algorithm>
+
+#include "server/listen_address.h"
+
+namespace fusion {
+namespace {
+
+// DNS compares names so, and a dot at the end means nothing here.
+std::string PlainName(std::string_view name) {
+  if (name.ends_with('.')) name.remove_suffix(1);
+  std::string out(name);
+  for (char& c : out) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return out;
+}
+
+bool IsIpAddress(const std::string& host) {
+  in6_addr room{};
+  return inet_pton(AF_INET, host.c_str(), &room) == 1 ||
+         inet_pton(AF_INET6, host.c_str(), &room) == 1;
+}
+
+}  // namespace
+
+AllowedHosts::AllowedHosts(const std::string& address, const std::vector<std::string>& names) {
+  names_.insert("localhost");
+  const absl::StatusOr<HostPort> parsed = ParseHostPort(address);
+  if (parsed.ok()) names_.insert(PlainName(parsed->host));
+  for (const std::string& name : names) {
+    if (name == "*") all_ = true;
+    names_.insert(PlainName(name));
+  }
+}
+
+bool AllowedHosts::Allow(std::string_view host) const {
+  if (all_) return true;
+  if (host.starts_with('[')) {
+    const size_t end = host.find(']');
+    return end != std::string_view::npos && IsIpAddress(std::string(host.substr(1, end - 1)));
+  }
+  const std::string name = PlainName(host.substr(0, host.find(':')));
+  return names_.contains(name) || IsIpAddress(name);
+}
+
+bool IsHostName(std::string_view name) {
+  if (name == "*") return true;
+  return !name.empty() && name.size() <= 253 && std::all_of(name.begin(), name.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_' || c == '.';
+  });
+}
+
+}  // namespace fusion
