@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -59,7 +60,8 @@ class FamilyMaker {
     RETURN_IF_ERROR(MakeKernels());
     AddUnreadInputs();
     model_.plan.symbols = symbols_;
-    RETURN_IF_ERROR(Verify(model_.plan));
+    const absl::Status sound = Verify(model_.plan);
+    if (!sound.ok()) return FailedPrecondition(Message(sound));
     std::vector<Dims> inputs;
     for (int t : model_.plan.inputs) {
       inputs.push_back(t < 0 ? Dims() : model_.plan.tensors[static_cast<size_t>(t)].dims);
@@ -74,9 +76,6 @@ class FamilyMaker {
     // Without lines of generated text.
     const std::string message(Message(why).substr(0, Message(why).find(": \"")));
     constexpr std::string_view kOptions = "options.dim_ranges";
-    if (message.substr(0, kOptions.size()) == kOptions) {
-      return FailedPrecondition(message, "; else ", WayOut(family_.names));
-    }
     std::vector<std::string> nodes;
     for (int node : blamed_) {
       const auto n = static_cast<size_t>(node);
@@ -121,18 +120,30 @@ class FamilyMaker {
  private:
   // `why` kernels are not the same at a member, with its values. Forms that differ have an advice:
   // windows that divide a dim evenly at some of its values only are the common case.
-  absl::Status AtMember(const FamilyMember& member, const absl::Status& why, bool form) const {
+  absl::Status AtMember(const FamilyMember& member, const absl::Status& why, bool form) {
     std::vector<std::string> values;
     for (size_t s = 0; s < member.units.size(); ++s) {
       values.push_back(StrCat(family_.names[s], "=", member.units[s] * symbols_[s].multiple));
     }
-    const std::string shown = StrCat("options.dim_ranges: values like ", StrJoin(values, ", "));
+    const std::string shown = StrCat("values like ", StrJoin(values, ", "));
     if (!form) return Annotate(why, shown);
+    BlameLocked(Message(why));
     return FailedPrecondition(shown,
                               " take kernels of another form than the largest ones do, as where "
                               "windows divide a dim evenly at some values only; multiples may be "
-                              "of one form, as in NAME=MIN..MAX/2 (",
-                              Message(why), ")");
+                              "of one form, as in NAME=MIN..MAX/2");
+  }
+
+  // The nodes of the group that a planner's message about the lock of a member names.
+  void BlameLocked(std::string_view message) {
+    constexpr std::string_view kGroups = "lock.groups[";
+    const size_t at = message.find(kGroups);
+    if (at == std::string_view::npos || options_.lock == nullptr) return;
+    const std::string number(message.substr(at + kGroups.size()));
+    const auto group = static_cast<size_t>(std::strtoull(number.c_str(), nullptr, 10));
+    // Both are in the order in which they run.
+    const size_t groups = options_.lock->groups.size();
+    if (group < groups && groups == model_.plan.groups.size()) Blame(static_cast<int>(group));
   }
 
   absl::Status CheckAlike(const Plan& plan) {
@@ -303,7 +314,9 @@ class FamilyMaker {
       std::vector<int64_t> passes;
       for (const PlannedModel& m : members_) passes.push_back(m.plan.loops[l].most);
       ASSIGN_OR_RETURN(SizeExpr most, Fit(passes));
-      if (most.Evaluate(most_) != loop.most) {
+      const SizeExpr room = SizeExpr(loop.most) - most;
+      if (most.Evaluate(most_) != loop.most || room.LowerBound(least_, most_).value_or(-1) < 0) {
+        Blame(model_.plan.launches[static_cast<size_t>(loop.first)].group);
         return FailedPrecondition("a loop makes ", most.ToString(family_.names), " passes, but ",
                                   loop.most, " for the largest values");
       }

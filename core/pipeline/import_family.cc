@@ -103,11 +103,17 @@ class FamilyImporter {
     return StrJoin(shown, ", ");
   }
 
+  // A value of the range for which the model itself does not hold.
+  absl::Status WithWayOut(const absl::Status& refused) const {
+    if (!absl::IsInvalidArgument(refused)) return refused;
+    return InvalidArgument(Message(refused), "; ", WayOut(family_->names));
+  }
+
   absl::StatusOr<CheckedPoint> PointAt(const Units& units) const {
     if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
     CheckedPoint point{.units = units};
     absl::StatusOr<Graph> graph = import_(DimsAt(options_, units), {.trace = &point.trace});
-    if (!graph.ok()) return Annotate(graph.status(), StrCat("with ", Shown(units)));
+    if (!graph.ok()) return WithWayOut(Annotate(graph.status(), StrCat("with ", Shown(units))));
     ASSIGN_OR_RETURN(CanonicalGraph canonical, Canonicalise(*graph));
     point.graph = std::move(canonical.graph);
     point.node_names = std::move(canonical.node_names);

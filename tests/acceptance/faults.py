@@ -87,33 +87,53 @@ def family_program_rows(rows, options):
                  f"{right} right at {VALUES} values each, {refused} refused" + (f"; {failed[0]}" if failed else ""), "0 wrong")
 
 
-def family_kernel_rows(rows, work, server, options):
+def one_length(pick):
+    """Ranges of (batch, seq) for a model "lengths"."""
+    least = pick.randint(1, 8)
+    return (1, 2), (least, least + pick.randint(1, 12))
+
+
+def two_lengths(pick):
+    """The same range twice, two that touch, one within the other, or two apart."""
+    least = pick.randint(1, 4)
+    one = (least, least + pick.randint(1, 8))
+    other = pick.choice([one, (one[1], one[1] + pick.randint(1, 8)), (1, one[1] + pick.randint(1, 40)),
+                         (one[1] + 1, one[1] + pick.randint(2, 60))])
+    return (one, other) if pick.random() < 0.5 else (other, one)
+
+
+def values_of(batch, seq, pick):
+    """(batch, seq): the corners first."""
+    corners = [(b, s) for b in batch for s in seq]
+    return corners + [(pick.randint(*batch), pick.randint(*seq)) for _ in range(VALUES - 4)]
+
+
+def family_kernel_rows(rows, work, server, options, name, ranges_of):
     """The same models through fusionctl and compiled kernels."""
     count = QUICK_KERNELS if options.quick else KERNELS
     right, refused, silent, wrong = 0, 0, [], []
     for seed in range(1, count + 1):
         pick = random.Random(seed)
-        least = pick.randint(1, 8)
-        most = least + pick.randint(1, 12)
-        model = generate(work, "lengths", "--dyn", "--seed", seed, file=f"lengths-{seed}.onnx")
-        words = ["--range", "batch=1..2", "--range", f"seq={least}..{most}", "--server", server]
-        for value in [least, most] + [pick.randint(least, most) for _ in range(VALUES - 2)]:
-            at = ["--bind", f"batch={pick.randint(1, 2)}", "--bind", f"seq={value}"]
-            status, said = ctl("verify", model, *words, *at, check=False)
+        batch, seq = ranges_of(pick)
+        model = generate(work, name, "--dyn", "--seed", seed, file=f"{name}-{seed}.onnx")
+        words = ["--range", f"batch={batch[0]}..{batch[1]}", "--range", f"seq={seq[0]}..{seq[1]}", "--server", server]
+        where = f"seed {seed}, batch {batch[0]}..{batch[1]}, seq {seq[0]}..{seq[1]}"
+        for b, s in values_of(batch, seq, pick):
+            status, said = ctl("verify", model, *words, "--bind", f"batch={b}", "--bind", f"seq={s}", check=False)
             error = said.get("error", {})
             if error.get("code") in REFUSALS:
                 refused += 1
                 if "node \"" not in error["message"]:
-                    silent.append(f"seed {seed}, seq {least}..{most}")
+                    silent.append(where)
                 break
             if status != 0:
-                wrong.append(f"seed {seed}, seq {value} of {least}..{most}: exit {status}")
+                wrong.append(f"{where}: exit {status} at batch {b}, seq {s}")
                 break
         else:
             right += 1
-    rows.counted(f"{count} of them as kernels: right or refused", not wrong and right > 0,
+    rows.counted(f"{count} models {name} as kernels: right or refused", not wrong and right > 0,
                  "; ".join(wrong[:3]) or f"{right} right at {VALUES} values each, {refused} refused", "0 wrong")
-    rows.counted(f"{count} of them as kernels: what is refused has a node", not silent,
+    rows.counted(f"{count} models {name} as kernels: what is refused has a node", not silent,
                  "; ".join(silent[:3]) or f"{refused} of {refused}", "each")
 
 
@@ -121,7 +141,8 @@ def families(rows, work, options):
     """What a length decides, in plans for ranges of lengths."""
     rows.section(family_program_rows, options)
     with Daemon(work) as daemon:
-        rows.section(family_kernel_rows, work, daemon.address, options)
+        rows.section(family_kernel_rows, work, daemon.address, options, "lengths", one_length)
+        rows.section(family_kernel_rows, work, daemon.address, options, "two_lengths", two_lengths)
 
 
 def poisoned(rows, work, options):

@@ -7,12 +7,15 @@
 #include <algorithm>
 #include <cstdlib>
 #include <optional>
+#include <set>
+#include <utility>
 
 #include "core/base/clock.h"
 #include "core/codegen/generalise.h"
 #include "core/graph/evaluate.h"
 #include "core/graph/test_values.h"
 #include "core/import/graph_source.h"
+#include "core/pipeline/family_points.h"
 #include "core/pipeline/resolve.h"
 #include "core/tensor/compare.h"
 #include "tests/models/models.h"
@@ -39,11 +42,11 @@ class FamiliesTest : public testing::Test {
       : toolchain_(Toolchain::Open(FakeToolchainOptions(), tools_).value()),
         resolver_(BuiltInSpecs().value(), toolchain_, int64_t{1} << 20) {}
 
-  static std::string ModelOf(uint64_t seed) {
-    ModelParams params = FindModel("lengths")->defaults;
+  static std::string ModelOf(const char* name, uint64_t seed) {
+    ModelParams params = FindModel(name)->defaults;
     params.seed = seed;
     params.dynamic = true;
-    return GenerateModel(*FindModel("lengths"), params)->model.SerializeAsString();
+    return GenerateModel(*FindModel(name), params)->model.SerializeAsString();
   }
 
   absl::StatusOr<std::shared_ptr<const Resolved>> Resolve(const std::string& model,
@@ -127,7 +130,7 @@ TEST_F(FamiliesTest, OfRandomLengthArithmeticAreRightOrRefused) {
     auto pick = [&](int64_t n) {
       return static_cast<int64_t>(random.Next() % static_cast<uint64_t>(n));
     };
-    const std::string model = ModelOf(seed);
+    const std::string model = ModelOf("lengths", seed);
     const int64_t least = 1 + pick(8);
     const int64_t most = least + 1 + (pick(2) == 0 ? pick(12) : pick(300));
     const DimRange seq{.least = least, .most = most};
@@ -153,6 +156,69 @@ TEST_F(FamiliesTest, OfRandomLengthArithmeticAreRightOrRefused) {
   std::cout << accepted << " right, " << refused << " refused\n";
   EXPECT_GT(accepted, models / 20) << "refusing everything is no answer";
   EXPECT_GT(refused, models / 20) << "the models have nothing that a length decides";
+}
+
+// Ranges of two lengths that are the same, touch, lie in one another, or apart.
+std::pair<DimRange, DimRange> TwoRanges(Random* random) {
+  auto pick = [&](int64_t n) {
+    return static_cast<int64_t>(random->Next() % static_cast<uint64_t>(n));
+  };
+  const int64_t least = 1 + pick(4);
+  const DimRange a{.least = least, .most = least + 1 + pick(8)};
+  DimRange b;
+  switch (pick(4)) {
+    case 0:
+      b = a;
+      break;
+    case 1:
+      b = {.least = a.most, .most = a.most + 1 + pick(8)};
+      break;
+    case 2:
+      b = {.least = 1, .most = a.most + pick(40)};
+      break;
+    default:
+      b = {.least = a.most + 1, .most = a.most + 2 + pick(300)};
+      break;
+  }
+  return pick(2) == 0 ? std::pair(a, b) : std::pair(b, a);
+}
+
+TEST_F(FamiliesTest, OfTwoLengthsTogetherAreRightOrRefused) {
+  const uint64_t models = Models();
+  uint64_t accepted = 0;
+  uint64_t refused = 0;
+  for (uint64_t seed = 1; seed <= models; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed, 6);
+    const std::string model = ModelOf("two_lengths", seed);
+    const auto [batch, seq] = TwoRanges(&random);
+    absl::StatusOr<std::shared_ptr<const Resolved>> resolved =
+        Resolve(model, {{"batch", batch}, {"seq", seq}});
+    if (!resolved.ok()) {
+      ++refused;
+      EXPECT_THAT(Message(resolved.status()), HasSubstr("node \"")) << "what is refused has a name";
+      continue;
+    }
+    ++accepted;
+    auto value = [&](const DimRange& range) {
+      return range.least + static_cast<int64_t>(
+                               random.Next() % static_cast<uint64_t>(range.most - range.least + 1));
+    };
+    std::set<Units> points;
+    for (Units& corner : Corners({batch, seq})) points.insert(std::move(corner));
+    const int64_t both = std::clamp(seq.least, batch.least, batch.most);
+    points.insert({both, std::clamp(both, seq.least, seq.most)});
+    for (int i = 0; i < 4; ++i) points.insert({value(batch), value(seq)});
+    for (const Units& units : points) {
+      const std::optional<std::string> wrong = WrongAt(*(*resolved)->work, model, units);
+      EXPECT_EQ(wrong, std::nullopt) << "batch=" << units[0] << " of " << batch.least << ".."
+                                     << batch.most << ", seq=" << units[1] << " of " << seq.least
+                                     << ".." << seq.most << ": " << wrong.value_or("");
+    }
+  }
+  std::cout << accepted << " right, " << refused << " refused\n";
+  EXPECT_GT(accepted, models / 20) << "refusing everything is no answer";
+  EXPECT_GT(refused, models / 20) << "the models have nothing that lengths decide";
 }
 
 }  // namespace

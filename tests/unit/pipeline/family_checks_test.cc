@@ -146,5 +146,19 @@ TEST(CheckFamily, AModelThatIsInvalidAtAnEndIsRefusedWithTheValue) {
   EXPECT_TRUE(Check(m, 3, 40).ok()) << Check(m, 3, 40);
 }
 
+// -x is |x| of half of all numbers, and floor(x) is round(x): one draw tells nothing.
+TEST(CheckFamily, AlternativesThatOftenAgreeAreToldApart) {
+  for (const auto& [then_op, else_op] : std::vector<std::pair<std::string, std::string>>{
+           {"Neg", "Abs"}, {"Floor", "Round"}, {"Ceil", "Round"}, {"Relu", "Identity"}}) {
+    TestModel m;
+    m.Input("x", {1, "S"}).Node("Shape", {"x"}, {"shape"}).Ints("one", {1});
+    m.Node("Gather", {"shape", "one"}, {"n"}).Node("Equal", {"n", "one"}, {"is"}, "asks");
+    m.Node(then_op, {"x"}, {"a"}).Node(else_op, {"x"}, {"b"});
+    m.Node("Where", {"is", "a", "b"}, {"y"}, "chooses").Output("y");
+    const absl::Status status = Check(m, 1, 64);
+    EXPECT_TRUE(absl::IsFailedPrecondition(status)) << then_op << " or " << else_op;
+  }
+}
+
 }  // namespace
 }  // namespace fusion
