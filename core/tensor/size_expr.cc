@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/job.h"
 #include "core/base/text.h"
 
 namespace fusion {
@@ -11,7 +12,7 @@ namespace {
 
 __extension__ using Wide = __int128;
 
-constexpr int kMostTerms = 4;
+constexpr size_t kMostTerms = 4;
 constexpr size_t kMostDegree = 4;
 constexpr Wide kLimit = Wide{1} << 62;
 
@@ -61,55 +62,153 @@ std::vector<std::vector<int>> Products(int symbols) {
   return out;
 }
 
+// Numbers modulo the prime 2^61 - 1: exact enough to tell which sets of products cannot be it.
+class Residue {
+ public:
+  Residue() = default;
+  explicit Residue(int64_t value)
+      : value_(static_cast<uint64_t>((value % kPrime + kPrime) % kPrime)) {}
+
+  bool IsZero() const { return value_ == 0; }
+  bool operator==(const Residue&) const = default;
+  Residue operator-(Residue other) const {
+    Residue out;
+    out.value_ = value_ >= other.value_ ? value_ - other.value_
+                                        : value_ + static_cast<uint64_t>(kPrime) - other.value_;
+    return out;
+  }
+  Residue operator*(Residue other) const {
+    __extension__ using Product = unsigned __int128;
+    Residue out;
+    out.value_ = static_cast<uint64_t>(Product{value_} * other.value_ % uint64_t{kPrime});
+    return out;
+  }
+  // Of a number that is not 0: its power of kPrime - 2.
+  Residue Inverse() const {
+    Residue out(1);
+    Residue power = *this;
+    for (int64_t rest = kPrime - 2; rest > 0; rest >>= 1) {
+      if ((rest & 1) != 0) out = out * power;
+      power = power * power;
+    }
+    return out;
+  }
+
+ private:
+  static constexpr int64_t kPrime = (int64_t{1} << 61) - 1;
+  uint64_t value_ = 0;
+};
+
 // Finds the terms of one polynomial: which products take part, by trying sets of them.
 class Fitter {
  public:
   Fitter(const std::vector<std::vector<int64_t>>& points, const std::vector<int64_t>& values)
       : values_(values) {
-    products_ = Products(static_cast<int>(points.front().size()));
-    for (const std::vector<int>& p : products_) {
+    for (std::vector<int>& p : Products(static_cast<int>(points.front().size()))) {
       std::vector<int64_t> column;
       for (const std::vector<int64_t>& point : points) {
         std::optional<int64_t> value = Product(p, point);
         if (!value.has_value()) break;
         column.push_back(*value);
       }
+      if (column.size() != values.size()) continue;
+      products_.push_back(std::move(p));
       columns_.push_back(std::move(column));
     }
+    // From all over the list: neighbours may have all but one symbol in common.
+    const size_t count = std::min(values.size(), kMostRows);
+    for (size_t i = 0; i < count; ++i) rows_.push_back(i * values.size() / count);
   }
 
   std::optional<SizeExpr> Run() {
     if (std::all_of(values_.begin(), values_.end(), [](int64_t v) { return v == 0; })) {
       return SizeExpr();
     }
+    Reduced all;
+    for (const std::vector<int64_t>& column : columns_) all.columns.push_back(RowsOf(column));
+    all.target = RowsOf(values_);
     for (size_t count = 1; count <= kMostTerms && count < values_.size(); ++count) {
       chosen_.clear();
-      if (std::optional<SizeExpr> found = Choose(count, 0)) return found;
+      pivots_.clear();
+      if (std::optional<SizeExpr> found = Choose(count, 0, all)) return found;
     }
     return std::nullopt;
   }
 
  private:
+  static constexpr size_t kMostRows = 16;
+  using Column = std::vector<Residue>;
+
+  // Columns and values at some points, less what the chosen columns say of them.
+  struct Reduced {
+    std::vector<Column> columns;
+    Column target;
+  };
+
+  Column RowsOf(const std::vector<int64_t>& column) const {
+    Column out;
+    for (size_t row : rows_) out.emplace_back(column[row]);
+    return out;
+  }
+
+  static std::optional<size_t> PivotOf(const Column& column) {
+    for (size_t row = 0; row < column.size(); ++row) {
+      if (!column[row].IsZero()) return row;
+    }
+    return std::nullopt;
+  }
+
+  // to -= to[pivot] / by[pivot] * by
+  static void Reduce(const Column& by, size_t pivot, Residue inverse, Column* to) {
+    if ((*to)[pivot].IsZero()) return;
+    const Residue factor = (*to)[pivot] * inverse;
+    for (size_t row = 0; row < by.size(); ++row) (*to)[row] = (*to)[row] - factor * by[row];
+  }
+
+  // Whether a multiple of the column is all that is left.
+  static bool Completes(const Column& column, size_t pivot, const Column& target) {
+    for (size_t row = 0; row < column.size(); ++row) {
+      if (column[row] * target[pivot] != column[pivot] * target[row]) return false;
+    }
+    return true;
+  }
+
   // Tries every set of `count` more products from `first` on.
-  std::optional<SizeExpr> Choose(size_t count, size_t first) {
-    if (count == 0) return Solve();
+  std::optional<SizeExpr> Choose(size_t count, size_t first, const Reduced& reduced) {
     for (size_t p = first; p < products_.size(); ++p) {
-      if (columns_[p].size() != values_.size()) continue;
+      const Column& column = reduced.columns[p];
+      const std::optional<size_t> pivot = PivotOf(column);
+      if (!pivot.has_value()) continue;
+      if (count == 1 && !Completes(column, *pivot, reduced.target)) continue;
       chosen_.push_back(p);
-      std::optional<SizeExpr> found = Choose(count - 1, p + 1);
+      pivots_.push_back(rows_[*pivot]);
+      std::optional<SizeExpr> found;
+      if (count == 1) {
+        found = Solve();
+      } else {
+        Job::Step();
+        Reduced rest = reduced;
+        const Residue inverse = column[*pivot].Inverse();
+        for (size_t q = p + 1; q < products_.size(); ++q) {
+          Reduce(column, *pivot, inverse, &rest.columns[q]);
+        }
+        Reduce(column, *pivot, inverse, &rest.target);
+        found = Choose(count - 1, p + 1, rest);
+      }
       chosen_.pop_back();
+      pivots_.pop_back();
       if (found.has_value()) return found;
     }
     return std::nullopt;
   }
 
-  // Elimination without fractions on the first points, then the rest as a check.
+  // Elimination without fractions at the pivots, then all points as a check.
   std::optional<SizeExpr> Solve() const {
     const size_t n = chosen_.size();
     std::vector<std::vector<Wide>> rows(n);
     for (size_t r = 0; r < n; ++r) {
-      for (size_t p : chosen_) rows[r].push_back(columns_[p][r]);
-      rows[r].push_back(values_[r]);
+      for (size_t p : chosen_) rows[r].push_back(columns_[p][pivots_[r]]);
+      rows[r].push_back(values_[pivots_[r]]);
     }
     if (!Eliminate(&rows)) return std::nullopt;
     std::vector<SizeExpr::Term> terms;
@@ -185,7 +284,9 @@ class Fitter {
   const std::vector<int64_t>& values_;
   std::vector<std::vector<int>> products_;
   std::vector<std::vector<int64_t>> columns_;  // by product: its value at every point
-  std::vector<size_t> chosen_;
+  std::vector<size_t> rows_;                   // points that tell sets apart
+  std::vector<size_t> chosen_;                 // products
+  std::vector<size_t> pivots_;                 // points, one for each of them
 };
 
 }  // namespace

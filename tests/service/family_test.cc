@@ -155,6 +155,78 @@ absl::StatusOr<std::unique_ptr<FusedModel>> LoadFirstElements(const Client& clie
                           {});
 }
 
+// p = Concat(x[S, 2], y[T, 2])[T:]: which rows these are follows from which of S and T is larger.
+FusionRequest CutRequest(DimRange s, DimRange t) {
+  TestModel m;
+  m.Input("x", {"S", 2}).Input("y", {"T", 2}).Ints("zero", {0}).Ints("end", {1 << 20});
+  m.Node("Concat", {"x", "y"}, {"all"}, "joins").Attr("axis", 0);
+  m.Node("Shape", {"y"}, {"shape"}).Node("Gather", {"shape", "zero"}, {"t"});
+  m.Node("Slice", {"all", "t", "end", "zero"}, {"p"}, "cuts").Output("p");
+  FusionRequest request;
+  request.onnx_model = m.Bytes();
+  request.target = DetectTarget(1);
+  request.options.dim_ranges = {{"S", s}, {"T", t}};
+  return request;
+}
+
+TEST_F(FamilyTest, ACutAtAnotherDimsLengthIsRightWhereOneOrderHoldsElseRefused) {
+  auto no_weight = [](const std::string& /*name*/) { return InvalidArgument("no weight"); };
+  auto load = [&](DimRange s, DimRange t) {
+    return FusedModel::Load(*client_, CutRequest(s, t), no_weight, {});
+  };
+  const absl::Status both = load({.least = 1, .most = 9}, {.least = 1, .most = 9}).status();
+  EXPECT_TRUE(absl::IsFailedPrecondition(both)) << both;
+  EXPECT_THAT(Message(both), testing::AllOf(HasSubstr("node \"joins\", \"cuts\""),
+                                            HasSubstr("dim S, T"), HasSubstr("--bind T=VALUE")));
+  const DimRange few{.least = 1, .most = 4};
+  const DimRange many{.least = 4, .most = 9};
+  for (const auto& [s_range, t_range] : {std::pair(few, many), std::pair(many, few)}) {
+    auto model = load(s_range, t_range);
+    ASSERT_TRUE(model.ok()) << model.status();
+    for (int64_t s : {s_range.least, s_range.least + 2, s_range.most}) {
+      for (int64_t t : {t_range.least, t_range.least + 1, t_range.most}) {
+        HostTensor x(DType::kF32, {s, 2});
+        HostTensor y(DType::kF32, {t, 2});
+        for (int64_t i = 0; i < 2 * s; ++i) x.SetDouble(i, static_cast<double>(i));
+        for (int64_t i = 0; i < 2 * t; ++i) y.SetDouble(i, static_cast<double>(100 + i));
+        auto got = (*model)->Run({{"x", x}, {"y", y}});
+        ASSERT_TRUE(got.ok()) << got.status();
+        ASSERT_EQ((*got)[0].dims(), (Dims{s, 2}));
+        for (int64_t i = 0; i < 2 * s; ++i) {
+          const int64_t at = 2 * t + i;
+          EXPECT_EQ((*got)[0].GetDouble(i), at < 2 * s ? x.GetDouble(at) : y.GetDouble(at - 2 * s))
+              << "S=" << s << ", T=" << t << ", element " << i;
+        }
+      }
+    }
+  }
+}
+
+// An input of which only the length counts says what a dim is, all the same.
+TEST_F(FamilyTest, ALengthIsReadFromAnInputThatNothingElseReads) {
+  TestModel m;
+  m.Input("past", {"P", 3}).Input("x", {2, 2}).Ints("zero", {0});
+  m.Node("Shape", {"past"}, {"shape"}).Node("Gather", {"shape", "zero"}, {"p"});
+  m.Node("Cast", {"p"}, {"by"}).Attr("to", 1).Node("Mul", {"x", "by"}, {"y"}).Output("y");
+  FusionRequest request;
+  request.onnx_model = m.Bytes();
+  request.target = DetectTarget(1);
+  request.options.dim_ranges = {{"P", {.least = 0, .most = 40}}};
+  auto model = FusedModel::Load(
+      *client_, std::move(request),
+      [](const std::string& /*name*/) { return InvalidArgument("no weight"); }, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  for (int64_t p : {0, 1, 40}) {
+    HostTensor x(DType::kF32, {2, 2});
+    for (int64_t i = 0; i < 4; ++i) x.SetDouble(i, static_cast<double>(i + 1));
+    auto got = (*model)->Run({{"past", HostTensor(DType::kF32, {p, 3})}, {"x", x}});
+    ASSERT_TRUE(got.ok()) << got.status();
+    for (int64_t i = 0; i < 4; ++i) {
+      EXPECT_EQ((*got)[0].GetDouble(i), static_cast<double>((i + 1) * p));
+    }
+  }
+}
+
 // What a range was checked for is its own: neither side answers for the other one.
 TEST_F(FamilyTest, AKernelServesTheRangeThatItWasCheckedForAlone) {
   auto right = LoadFirstElements(*client_, 6, 6, 16);

@@ -40,6 +40,38 @@ TEST(SizeExpr, EvaluatesAndSaysWhatIsTooLarge) {
   EXPECT_EQ(size.Evaluate({huge, huge}), std::nullopt);
 }
 
+// Neighbours in a sorted list of points have all but one symbol in common.
+TEST(FitSize, PointsMayComeInAnyOrder) {
+  std::vector<std::vector<int64_t>> points;
+  std::vector<int64_t> values;
+  for (int64_t a = 1; a <= 5; ++a) {
+    for (int64_t b = 1; b <= 5; ++b) {
+      points.push_back({a, b});
+      values.push_back(1000 - a - 3 * b);
+    }
+  }
+  const std::optional<SizeExpr> fit = FitSize(points, values);
+  ASSERT_TRUE(fit.has_value());
+  EXPECT_EQ(fit->ToString(), "-s0 - s1*3 + 1000");
+}
+
+// 70 products of four symbols up to degree four: all sets of four are tried.
+TEST(FitSize, OfFourSymbolsIsSoonDone) {
+  std::vector<std::vector<int64_t>> points;
+  std::vector<int64_t> values;
+  std::vector<int64_t> none;
+  for (int64_t i = 0; i < 24; ++i) {
+    const std::vector<int64_t> p = {11 + i * i % 7, 13 + i * 5 % 11, 17 + i * 3 % 13, 2 + i % 5};
+    points.push_back(p);
+    values.push_back(p[0] * p[1] * p[2] * p[3] - 7 * p[1] * p[2] + 5 * p[3] - 9);
+    none.push_back(p[0] % 3 + p[1] / 2);
+  }
+  const std::optional<SizeExpr> fit = FitSize(points, values);
+  ASSERT_TRUE(fit.has_value());
+  EXPECT_EQ(fit->ToString(), "s0*s1*s2*s3 - s1*s2*7 + s3*5 - 9");
+  EXPECT_FALSE(FitSize(points, none).has_value());
+}
+
 // (a - 2) * (b - 1): rows and columns of a window of 3 x 2 that stays inside.
 TEST(SizeExpr, LowerBoundsOfWindowsAreExact) {
   const SizeExpr places = SizeExpr::Sum({{1, {0, 1}}, {-1, {0}}, {-2, {1}}, {2, {}}});
