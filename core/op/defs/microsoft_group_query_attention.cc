@@ -204,16 +204,15 @@ absl::StatusOr<GroupedValue> PresentOf(Decomposition& d, const GroupedSizes& siz
   ASSIGN_OR_RETURN(auto fresh, d.Apply("And", {begun, open}));
   const auto capacity = d.Scalar(DType::kI64, static_cast<double>(sizes.capacity));
   ASSIGN_OR_RETURN(since, d.Apply("Add", {since, capacity}));
-  // What lies behind the new rows and was not in the past either is zero, as in ONNX Runtime.
-  ASSIGN_OR_RETURN(auto kept, d.Apply("Less", {at, capacity}));
-  ASSIGN_OR_RETURN(kept, d.Apply("Or", {fresh, kept}));
   const auto last = d.Scalar(DType::kI64, static_cast<double>(sizes.capacity - 1));
   ASSIGN_OR_RETURN(at, d.Apply("Min", {at, last}));
   ASSIGN_OR_RETURN(at, d.Apply("Where", {fresh, since, at}));
   ASSIGN_OR_RETURN(all, d.Apply("GatherAt", {all, at}, {{"batch_dims", int64_t{1}}}));
+  // In memory of its own what lies behind the new rows is zero, as in ONNX Runtime; a past that has
+  // room for them keeps it.
   if (sizes.total > sizes.capacity) {
-    ASSIGN_OR_RETURN(kept, d.Apply("Unsqueeze", {kept}, {{"axes", Dims{2, 3}}}));
-    ASSIGN_OR_RETURN(all, d.Apply("Where", {kept, all, d.Scalar(d.type(all).dtype, 0)}));
+    ASSIGN_OR_RETURN(open, d.Apply("Unsqueeze", {open}, {{"axes", Dims{2, 3}}}));
+    ASSIGN_OR_RETURN(all, d.Apply("Where", {open, all, d.Scalar(d.type(all).dtype, 0)}));
   }
   return d.Apply("Transpose", {all}, {{"perm", Dims{0, 2, 1, 3}}});
 }

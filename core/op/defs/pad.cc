@@ -134,6 +134,14 @@ absl::StatusOr<Decomposition::Value> RepeatAround(Decomposition& d, Decompositio
     return InvalidArgument("pads ", before, " and ", behind, " give dim ", axis, " of extent ",
                            extent, " the extent ", count);
   }
+  if (before < 0 || behind < 0) {
+    // Cut first: what is repeated is what is left.
+    const int64_t begin = std::max<int64_t>(-before, 0);
+    const int64_t end = std::max(begin, extent + std::min<int64_t>(behind, 0));
+    ASSIGN_OR_RETURN(x, SliceAlong(d, x, axis, begin, end));
+    return RepeatAround(d, x, mode, axis, std::max<int64_t>(before, 0),
+                        std::max<int64_t>(behind, 0));
+  }
   // Counted before anything is built of them: they may be as many as elements.
   const std::vector<Run> runs = RunsOf(mode, extent, before, count, kMaxVariadicInputs);
   if (runs.size() > kMaxVariadicInputs) {
