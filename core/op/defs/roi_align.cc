@@ -103,11 +103,11 @@ absl::StatusOr<RoiAlignParams> RoiAlignParamsOf(const OpCall& call) {
   return out;
 }
 
-// Numbers 0, 1, .. along dim 1 + 2 i + `behind` of [regions, bins, samples, bins, samples], f64.
-Decomposition::Value Counted(Decomposition& d, int i, int behind, int64_t count) {
+// Numbers 0, 1, .. along dim 1 + 2 i + `behind` of [regions, bins, samples, bins, samples].
+Decomposition::Value Counted(Decomposition& d, DType type, int i, int behind, int64_t count) {
   Dims dims(static_cast<size_t>(4 - 2 * i - behind), 1);
   dims[0] = count;
-  HostTensor numbers(DType::kF64, dims);
+  HostTensor numbers(type, dims);
   for (int64_t k = 0; k < count; ++k) numbers.SetDouble(k, static_cast<double>(k));
   return d.Constant(std::move(numbers));
 }
@@ -136,6 +136,9 @@ struct RoiOperands {
   Value batch = kNone;  // [regions, 1, 1, 1, 1]
   RoiSide sides[2];
 };
+
+// By how many samples the coordinates of a region of up to 2^24 elements, in f32, may be off.
+constexpr int kRoundedSamples = 8;
 
 /// One element of a linear filter: shapes broadcast to [regions, bins, samples, bins, samples].
 struct RoiTap {
@@ -195,44 +198,38 @@ class RoiPass {
     return d_.Apply("Expand", {x}, {{"shape", shape}});
   }
 
-  // Coordinates of the samples along height (0) or width (1).
+  // Coordinates of the samples along height (0) or width (1): begin + b * bin + (k + 0.5) * bin /
+  // count, computed in this order as other implementations do. At -1 and at the extent, where
+  // samples begin and end to count, rounding decides.
   absl::StatusOr<Value> SamplesAlong(int i, Value behind) {
     const RoiSide& side = operands_.sides[i];
-    const int64_t samples = params_.samples[i];
-    Value step = kNone;
+    const auto bins = Counted(d_, type_, i, 0, params_.bins[i]);
+    ASSIGN_OR_RETURN(auto start, d_.Apply("Mul", {side.bin, bins}));
+    ASSIGN_OR_RETURN(start, d_.Apply("Add", {side.begin, start}));
+    auto number = Counted(d_, DType::kF64, i, 1, params_.samples[i]);
+    auto count = Number(static_cast<double>(params_.samples[i]));
     if (params_.adaptive) {
-      ASSIGN_OR_RETURN(step, StepsOfRegions(i, behind));
-    } else {
-      const int64_t bins = params_.bins[i];
-      HostTensor steps(type_, i == 0 ? Dims{bins, samples, 1, 1} : Dims{bins, samples});
-      for (int64_t k = 0; k < bins * samples; ++k) {
-        const int64_t bin_before = k / samples;
-        const double within =
-            (static_cast<double>(k % samples) + 0.5) / static_cast<double>(samples);
-        steps.SetDouble(k, static_cast<double>(bin_before) + within);
-      }
-      step = d_.Constant(std::move(steps));
+      ASSIGN_OR_RETURN(number, NumbersOf(i, number, behind));
+      ASSIGN_OR_RETURN(count, CastTo(d_, side.count, type_));
+      ASSIGN_OR_RETURN(count, d_.Apply("Max", {count, Number(1)}));
     }
-    ASSIGN_OR_RETURN(step, d_.Apply("Mul", {side.bin, step}));
-    return d_.Apply("Add", {side.begin, step});
+    ASSIGN_OR_RETURN(number, d_.Apply("Add", {number, d_.Scalar(DType::kF64, 0.5)}));
+    ASSIGN_OR_RETURN(number, CastTo(d_, number, type_));
+    ASSIGN_OR_RETURN(auto within, d_.Apply("Mul", {number, side.bin}));
+    ASSIGN_OR_RETURN(within, d_.Apply("Div", {within, count}));
+    return d_.Apply("Add", {start, within});
   }
 
-  // How many bins the samples are behind the begin of their region.
-  absl::StatusOr<Value> StepsOfRegions(int i, Value behind) {
+  // The samples of this pass as numbers within their bins.
+  absl::StatusOr<Value> NumbersOf(int i, Value counted, Value behind) {
     const RoiSide& side = operands_.sides[i];
-    auto wide = [&](double value) { return d_.Scalar(DType::kF64, value); };
-    ASSIGN_OR_RETURN(auto number,
-                     d_.Apply("Add", {side.first, Counted(d_, i, 1, params_.samples[i])}));
+    ASSIGN_OR_RETURN(auto number, d_.Apply("Add", {side.first, counted}));
     if (behind != kNone) {
       ASSIGN_OR_RETURN(number, d_.Apply("Add", {number, behind}));
     }
     ASSIGN_OR_RETURN(auto is, d_.Apply("Less", {number, side.end}));
     ASSIGN_OR_RETURN(is_sample_[i], ToAllSamples(is));
-    ASSIGN_OR_RETURN(auto step, d_.Apply("Add", {number, wide(0.5)}));
-    ASSIGN_OR_RETURN(auto some, d_.Apply("Max", {side.count, wide(1)}));
-    ASSIGN_OR_RETURN(step, d_.Apply("Div", {step, some}));
-    ASSIGN_OR_RETURN(step, d_.Apply("Add", {step, Counted(d_, i, 0, params_.bins[i])}));
-    return CastTo(d_, step, type_);
+    return number;
   }
 
   absl::Status TapsAlong(int i, Value behind, RoiTap (&taps)[2]) {
@@ -340,11 +337,11 @@ class RoiAligner {
     ASSIGN_OR_RETURN(side.count, d_.Apply("Max", {count, Wide(0)}));
     ASSIGN_OR_RETURN(auto some, d_.Apply("Greater", {side.count, Wide(0)}));
     // Sample k of bin b lies at begin + bin * (b + (k + 0.5) / count). Those from -1 to the extent
-    // count, and one more on both sides, because coordinates are rounded.
+    // count; some more on both sides are looked at, because coordinates are rounded.
     auto number_at = [&](double place) -> absl::StatusOr<Value> {
       ASSIGN_OR_RETURN(auto at, d_.Apply("Sub", {Wide(place), begin}));
       ASSIGN_OR_RETURN(at, d_.Apply("Div", {at, bin}));
-      ASSIGN_OR_RETURN(at, d_.Apply("Sub", {at, Counted(d_, i, 0, params_.bins[i])}));
+      ASSIGN_OR_RETURN(at, d_.Apply("Sub", {at, Counted(d_, DType::kF64, i, 0, params_.bins[i])}));
       ASSIGN_OR_RETURN(at, d_.Apply("Mul", {at, side.count}));
       return d_.Apply("Sub", {at, Wide(0.5)});
     };
@@ -356,17 +353,17 @@ class RoiAligner {
     };
     ASSIGN_OR_RETURN(auto first, number_at(-1));
     ASSIGN_OR_RETURN(first, d_.Apply("Ceil", {first}));
-    ASSIGN_OR_RETURN(side.first, within(first, -1));
+    ASSIGN_OR_RETURN(side.first, within(first, -kRoundedSamples));
     ASSIGN_OR_RETURN(auto last, number_at(static_cast<double>(params_.dims[i].extent)));
     ASSIGN_OR_RETURN(last, d_.Apply("Floor", {last}));
-    ASSIGN_OR_RETURN(side.end, within(last, 2));
+    ASSIGN_OR_RETURN(side.end, within(last, kRoundedSamples + 1));
     return absl::OkStatus();
   }
 
   // Passes along a dim that no region needs more of. Samples of a bin of several lie more than
   // (count - 1) / count apart, so that at most extent + 2 of them lie from -1 to the extent.
   int64_t MostPasses(int i) const {
-    const int64_t most = params_.dims[i].extent + 4;
+    const int64_t most = params_.dims[i].extent + 2 + 2 * kRoundedSamples;
     return (most - 1) / params_.samples[i] + 1;
   }
 
