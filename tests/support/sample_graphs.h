@@ -600,6 +600,13 @@ inline constexpr SampleGraph kSampleGraphs[] = {
   output %6
 }
 )"},
+    {"long_sum_of_equal_terms", R"(graph "g" {
+  %0 = input "x" : f32[1,16]
+  %1 = Expand(%0) {shape=[40000,16]} : f32[40000,16]  "" @ ""
+  %2 = ReduceSum(%1) {axes=[0], keepdims=0} : f32[16]  "" @ ""
+  output %2
+}
+)"},
 };
 
 }  // namespace fusion
