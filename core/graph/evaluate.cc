@@ -334,6 +334,10 @@ class ProgramEvaluator {
         break;
       }
       case LoopOp::kOpaque:
+        if (NumElements(program_.value(op.output).type.shape.ToDims()) == 0) {
+          out = WholeValue(program_.value(op.output).type);
+          break;
+        }
         // What decides an order or a choice is a decision.
         if (options_.decisions != nullptr) NoteOrders(op, inputs, options_.decisions);
         RETURN_IF_ERROR(EvaluateOpaque(op, inputs, program_.value(op.output).type, &out));
@@ -377,7 +381,10 @@ class ProgramEvaluator {
     }
     const bool more = loop.must_end && (!loop.counted || inputs[0]->integers[0] > loop.most);
     if (more && !loop.conditional) return MorePasses(loop.most);
-    int64_t pass = 0;
+    // Passes that give no element need not be made.
+    const bool nothing = std::all_of(
+        boxes.begin(), boxes.end(), [](const Box& box) { return NumElements(box.Extents()) == 0; });
+    int64_t pass = nothing ? most : 0;
     for (; pass < most && goes_on; ++pass) {
       auto load = [&](ValueId id, const Box& box) {
         return Leaf(loop, inputs, results, pass, id, box);

@@ -87,6 +87,16 @@ bool ReadsAtInputs(const LoopBody& body) {
   return AnyIndex(body, [](const IndexExpr& e) { return e.indirect() >= 0; });
 }
 
+// Where one of the dims that a body reduces has no elements, it does not walk the others either.
+void WalkNothingInVain(LoopBody* body) {
+  const std::vector<int> reduced = body->ReducedAxes();
+  auto extent = [body](int axis) -> Dim& { return body->axes[static_cast<size_t>(axis)].extent; };
+  if (std::none_of(reduced.begin(), reduced.end(), [&](int a) { return extent(a) == Dim(0); })) {
+    return;
+  }
+  for (int axis : reduced) extent(axis) = Dim(0);
+}
+
 }  // namespace
 
 // Functions of the coordinates that are worth more than a read.
@@ -202,6 +212,7 @@ ValueId ProgramBuilder::AddComputed(std::string label, LoopBody body, std::vecto
 
 ValueId ProgramBuilder::AddNormalised(std::string label, LoopBody body, std::vector<ValueId> inputs,
                                       NodeId origin) {
+  if (!options_.open_dims) WalkNothingInVain(&body);
   Value out{.type = body.OutputType(),
             .kind = TensorKind::kIntermediate,
             .value = {},
@@ -443,6 +454,34 @@ absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddDecomposi
 
 absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddCall(
     const OpCall& call, const std::vector<Handle>& inputs, NodeId origin, bool step) {
+  ASSIGN_OR_RETURN(std::vector<Handle> outputs, AddOps(call, inputs, origin, step));
+  for (Handle& handle : outputs) {
+    const bool leaf = !handle.view && program_.value(handle.base).kind != TensorKind::kIntermediate;
+    if (leaf || !IsNothing(handle)) continue;
+    handle.base = AddNothing(TypeOf(handle));
+    handle.view.reset();
+  }
+  return outputs;
+}
+
+// A tensor without elements is a constant, however long its other dims are: nothing is computed.
+// Where dims are open it may be another one in each run.
+bool ProgramBuilder::IsNothing(const Handle& handle) const {
+  if (!options_.absorb_views || options_.open_dims) return false;
+  const Dims dims = TypeOf(handle).shape.ToDims();
+  return std::find(dims.begin(), dims.end(), 0) != dims.end();
+}
+
+ValueId ProgramBuilder::AddNothing(TensorType type) {
+  auto none = std::make_shared<const HostTensor>(type.dtype, type.shape.ToDims());
+  return AddValue({.type = std::move(type),
+                   .kind = TensorKind::kConstant,
+                   .value = std::move(none),
+                   .order = {}});
+}
+
+absl::StatusOr<std::vector<ProgramBuilder::Handle>> ProgramBuilder::AddOps(
+    const OpCall& call, const std::vector<Handle>& inputs, NodeId origin, bool step) {
   const OpDef& def = call.def();
   if (def.decompose) return AddDecomposition(call, inputs, origin);
   if (def.repeats) return AddRepeat(call, inputs, origin, step);
@@ -480,6 +519,12 @@ void ProgramBuilder::Name(const Handle& handle, TensorId tensor) {
 }
 
 void ProgramBuilder::AddOutput(Handle* handle) {
+  if (IsNothing(*handle)) {
+    handle->base = AddNothing(TypeOf(*handle));
+    handle->view.reset();
+    program_.outputs.push_back(handle->base);
+    return;
+  }
   const Value& base = program_.value(handle->base);
   const bool taken = Contains(program_.outputs, handle->base);
   const bool written = base.kind == TensorKind::kIntermediate && !taken &&
@@ -494,15 +539,35 @@ void ProgramBuilder::AddOutput(Handle* handle) {
   program_.outputs.push_back(handle->base);
 }
 
+// By value, whether it is a repeat of which nobody reads a result, because none has an element.
+std::vector<bool> ProgramBuilder::RepeatsOfNothing(const std::vector<bool>& named) const {
+  std::vector<bool> used = named;
+  for (const LoopOp& op : program_.ops) {
+    for (ValueId v : op.inputs) used[static_cast<size_t>(v)] = true;
+  }
+  std::vector<bool> idle(program_.values.size(), false);
+  for (const LoopOp& op : program_.ops) {
+    const auto output = static_cast<size_t>(op.output);
+    if (op.kind == LoopOp::kRepeat) idle[output] = !op.loop->must_end;
+    if (op.kind != LoopOp::kResult) continue;
+    const bool nothing = !used[output] && IsNothing({.base = op.output, .view = {}});
+    if (!nothing) idle[static_cast<size_t>(op.inputs[0])] = false;
+  }
+  return idle;
+}
+
 // What nothing reads is no value: results of an op that its node does not have, functions of the
 // coordinates that went into all of their readers, constants that did.
 void ProgramBuilder::DropUnread(const std::vector<ValueId*>& followed) {
   std::vector<bool> read(program_.values.size(), false);
   for (ValueId id : program_.outputs) read[static_cast<size_t>(id)] = true;
   for (const ValueId* id : followed) read[static_cast<size_t>(*id)] = true;
+  const std::vector<bool> idle = RepeatsOfNothing(read);
   for (size_t i = program_.ops.size(); i-- > 0;) {
     const LoopOp& op = program_.ops[i];
     const auto output = static_cast<size_t>(op.output);
+    const ValueId repeat = op.kind == LoopOp::kResult ? op.inputs[0] : op.output;
+    if (idle[static_cast<size_t>(repeat)]) continue;
     // Passes write more than their result.
     if (op.kind != LoopOp::kLoop && op.kind != LoopOp::kOpaque && op.kind != LoopOp::kReinterpret) {
       read[output] = true;

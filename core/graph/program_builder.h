@@ -51,6 +51,11 @@ class ProgramBuilder {
   Program& program() { return program_; }
 
  private:
+  absl::StatusOr<std::vector<Handle>> AddOps(const OpCall& call, const std::vector<Handle>& inputs,
+                                             NodeId origin, bool step);
+  bool IsNothing(const Handle& handle) const;
+  ValueId AddNothing(TensorType type);
+  std::vector<bool> RepeatsOfNothing(const std::vector<bool>& named) const;
   void InlineIndices(LoopBody* body, std::vector<Handle>* inputs) const;
   absl::StatusOr<Handle> AddLoop(std::string label, LoopBody body, std::vector<Handle> inputs,
                                  NodeId origin);

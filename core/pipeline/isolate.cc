@@ -13,15 +13,15 @@ absl::Status NameKernel(const absl::Status& status, const PlanKernel& kernel) {
   return Annotate(status, StrCat("kernel ", kernel.symbol, " (", kernel.label, ")"));
 }
 
-// The failure of a kernel that cannot be taken apart.
+// The failure of a kernel that cannot be taken apart. Its node is named in the form of MakePlan's,
+// for whoever knows the caller's name of it.
 absl::Status BlameNode(const absl::Status& status, const PlanKernel& kernel, NodeId node) {
-  if (!absl::IsUnimplemented(status)) {
-    // Ours; a time-out too: it was the kernel's, not the caller's.
-    return Internal(Message(NameKernel(status, kernel)));
-  }
-  if (node == kNoNode) return status;
-  // In the form of MakePlan's, for whoever knows the caller's name of it.
-  absl::Status named = Unimplemented("node \"\" (", kernel.label, "): ", Message(status));
+  // What is not of the node is ours; a time-out too: it was the kernel's, not the caller's.
+  const bool ours = !absl::IsUnimplemented(status);
+  const std::string what(Message(ours ? NameKernel(status, kernel) : status));
+  if (node == kNoNode) return ours ? Internal(what) : status;
+  const std::string message = StrCat("node \"\" (", kernel.label, "): ", what);
+  absl::Status named = ours ? Internal(message) : Unimplemented(message);
   named.SetPayload(kFailedNode, absl::Cord(StrCat(node)));
   return named;
 }

@@ -64,6 +64,9 @@ int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& 
   Dims lengths;
   lengths.reserve(b.dims.size());
   for (DimId dim : b.dims) lengths.push_back(windows[static_cast<size_t>(dim)]);
+  // Rows may be padded, so that those of one element do not lie next to each other either.
+  if (b.layout.blocked < 0 && lengths.size() > 1)
+    lengths.back() = std::max<int64_t>(lengths.back(), 2);
   return StrideAlong(access.index, ElementStrides(b, lengths), d, b.layout);
 }
 

@@ -184,7 +184,13 @@ Block AssembleSection(int section, std::vector<NestCode> nests, const LocalBuffe
       Allocate(b, span, inner ? &inside : &block);
     }
     const std::vector<int64_t> tiles = TilesOf(run, nests, windows, lanes, together);
-    for (; i < run.end; ++i) Append(std::move(nests[i].code), &inside);
+    for (; i < run.end; ++i) {
+      NestCode& nest = nests[i];
+      if (nest.blocked >= 0) {
+        nest.code = LoopOver(nest.blocked, nest.block, std::move(nest.code));
+      }
+      Append(std::move(nest.code), &inside);
+    }
     Append(WrapIn(run, tiles, windows, std::move(inside)), &block);
   }
   return block;

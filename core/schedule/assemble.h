@@ -15,6 +15,9 @@ struct NestCode {
   /// Dims along which it reads local buffers at other places than where it stands.
   std::vector<DimId> moved;
   DimId vector = -1;
+  /// A dim that is walked in tiles of `block`, each with sums of its own (BlocksOfSum); -1: none.
+  DimId blocked = -1;
+  int64_t block = 0;
   bool product = false;
   bool placed = false;  // reduces at places: the less often it is walked the better
 };

@@ -6,7 +6,9 @@
 #include "core/base/contains.h"
 #include "core/schedule/access.h"
 #include "core/schedule/block_windows.h"
+#include "core/schedule/nests.h"
 #include "core/schedule/product_shape.h"
+#include "core/schedule/sum_order.h"
 #include "core/smg/slicers.h"
 
 namespace fusion {
@@ -207,7 +209,11 @@ std::vector<bool> OperandRoles(const FusionGroup& group, int op) {
 }
 
 bool SlicesKeepOrder(const Smg& smg, DimId d) {
-  return std::all_of(smg.ops.begin(), smg.ops.end(), [d](const SmgOp& op) {
+  Dims extents;
+  for (const SmgDim& dim : smg.dims) extents.push_back(dim.extent);
+  return std::all_of(smg.ops.begin(), smg.ops.end(), [&](const SmgOp& op) {
+    // Slices are not the blocks of a long sum.
+    if (op.Reduces(d) && !FactorTypes(op) && BlocksOfSum(op, extents, 1)) return false;
     auto first = std::find_if(op.dims.begin(), op.dims.end(),
                               [&](DimId other) { return op.Reduces(other); });
     return !op.Reduces(d) || *first == d;

@@ -24,7 +24,7 @@ std::vector<DimId> ParallelDims(const FusionGroup& group, bool forbid_recompute)
 std::vector<bool> OperandRoles(const FusionGroup& group, int op);
 
 /// True if every sum over `d` has it outermost, so that slices of it follow each other in index
-/// order.
+/// order, and none is so long that it is made of blocks.
 bool SlicesKeepOrder(const Smg& smg, DimId d);
 
 /// A choice that nobody vouches for: InvalidArgument, naming what of it is wrong, unless it is one

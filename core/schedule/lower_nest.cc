@@ -5,8 +5,11 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/contains.h"
+#include "core/base/refusal.h"
 #include "core/schedule/access.h"
 #include "core/schedule/nest_values.h"
+#include "core/schedule/sum_order.h"
 
 namespace fusion {
 namespace {
@@ -92,6 +95,34 @@ absl::StatusOr<std::optional<NestCode>> LowerPlacedNest(const Nest& nest,
   return std::optional<NestCode>(std::move(out));
 }
 
+// Sums that a fold of vectors keeps apart, in vectors.
+constexpr int64_t kFoldedVectors = 4;
+
+// Long sums of a nest are made of blocks: sums of some thousand terms, and the sum of these.
+absl::Status SumInBlocks(const Nest& nest, const NestContext& at, NestCode* out) {
+  const bool bitwise = at.lowered.schedule.bitwise;
+  int64_t lanes = 1;
+  // The order of equal bits follows from the op alone.
+  if (!bitwise && Contains(out->reduced, out->vector)) {
+    lanes = kFoldedVectors * std::max<int64_t>(at.device.vector_bytes / 4, 1);
+  }
+  std::optional<SumBlocks> blocks;
+  for (size_t k = 0; k < nest.reduce.size(); ++k) {
+    const SmgOp& op = at.op(nest.reduce[k]);
+    const std::optional<SumBlocks> own =
+        bitwise && FactorTypes(op) ? std::nullopt : BlocksOfSum(op, at.windows, lanes);
+    if (bitwise && k > 0 && own != blocks) {
+      return RefusalStatus(RefusalCode::kRoles, op.label, " and ", at.op(nest.reduce[0]).label,
+                           " share a nest but not the blocks of their sums");
+    }
+    if (!blocks || (own && own->tile < blocks->tile)) blocks = own;
+  }
+  if (!blocks) return absl::OkStatus();
+  out->blocked = blocks->dim;
+  out->block = blocks->tile;
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
@@ -160,6 +191,7 @@ absl::StatusOr<NestCode> LowerPlainNest(const Nest& nest, NestContext* at) {
   out.dims = dims;
   out.moved = MovedAlong(steps, *at);
   out.code.push_back(Stmt{EachStmt{.dims = dims, .ops = std::move(steps)}});
+  RETURN_IF_ERROR(SumInBlocks(nest, *at, &out));
   return out;
 }
 

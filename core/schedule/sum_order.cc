@@ -1,6 +1,7 @@
 #include "core/schedule/sum_order.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace fusion {
 namespace {
@@ -54,6 +55,28 @@ std::vector<SumDim> LeastTurns(std::vector<SumDim> dims, bool laid_out) {
     best = std::move(walked);
   } while (std::next_permutation(order.begin(), order.end()));
   return best;
+}
+
+std::optional<SumBlocks> BlocksOfSum(const SmgOp& op, const Dims& windows, int64_t lanes) {
+  constexpr double kMostSteps = 8192;
+  constexpr double kLeastSteps = 1024;
+  const bool sums = op.reduce && IsFloat(op.reduce->type()) &&
+                    (op.reduce->name() == "sum" || op.reduce->name() == "prod");
+  if (!sums) return std::nullopt;
+  auto window = [&](DimId d) { return windows[static_cast<size_t>(d)]; };
+  SumBlocks out;
+  double steps = 1 / static_cast<double>(lanes);
+  for (DimId d : op.dims) {
+    if (!op.Reduces(d)) continue;
+    steps *= static_cast<double>(window(d));
+    if (out.dim < 0 || window(d) > window(out.dim)) out.dim = d;
+  }
+  if (steps <= kMostSteps) return std::nullopt;
+  const double block = std::max(std::sqrt(steps), kLeastSteps);
+  const double part = std::ceil(static_cast<double>(window(out.dim)) * block / steps);
+  out.tile = (static_cast<int64_t>(part) + lanes - 1) / lanes * lanes;
+  if (out.tile >= window(out.dim)) return std::nullopt;
+  return out;
 }
 
 }  // namespace fusion

@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "core/schedule/schedule.h"
+#include "core/smg/smg.h"
 
 namespace fusion {
 
@@ -24,5 +26,18 @@ double TurnsOfSum(const std::vector<SumDim>& dims);
 /// columns are copied into whatever order the product walks, and their strides do not matter. More
 /// than four dims stay as they are.
 std::vector<SumDim> LeastTurns(std::vector<SumDim> dims, bool laid_out);
+
+/// How a long sum is made of blocks: each tile of a dim is summed on its own.
+struct SumBlocks {
+  DimId dim = -1;
+  int64_t tile = 0;
+  bool operator==(const SumBlocks&) const = default;
+};
+
+/// The blocks of a sum or product of floats over windows of these lengths, of which `lanes` are
+/// made side by side. Each step rounds, of equal terms always the same way, so that the error grows
+/// with the number of steps: there are about as many blocks as each has steps. nullopt: it is no
+/// such reduction, or short enough.
+std::optional<SumBlocks> BlocksOfSum(const SmgOp& op, const Dims& windows, int64_t lanes);
 
 }  // namespace fusion

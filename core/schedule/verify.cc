@@ -347,6 +347,17 @@ class Verifier {
     return CheckOperands(s);
   }
 
+  // Whether neighbours along `d` are neighbours in memory, or in the block of a blocked buffer.
+  bool LieAlong(const Access& access, DimId d) const {
+    const Buffer& b = s_.buffer(access.buffer);
+    if (b.layout.blocked >= 0) {
+      return access.index[static_cast<size_t>(b.layout.blocked)].CoefficientOf(d) == 1;
+    }
+    // Rows of local buffers may be padded.
+    return b.IsLocal() ? !access.index.empty() && access.index.back().CoefficientOf(d) == 1
+                       : StrideAlong(access.index, b.layout.strides, d) == 1;
+  }
+
   // Operands of the type of the sum, or narrower ones: columns as instructions want them, rows of
   // their type or of the sum's.
   absl::Status CheckOperands(const MmaStmt& s) const {
@@ -361,6 +372,10 @@ class Verifier {
     if (b.layout.pack != pack) {
       return Fail(StrCat("mma over columns of ", b.name, ", which are not in packs of ", pack));
     }
+    if (!LieAlong(s.b, s.n) || !LieAlong(s.c, s.n)) {
+      return Fail(StrCat("mma over columns of ", b.name, ", which do not lie along dim ",
+                         s_.dim(s.n).name));
+    }
     const bool pairs = rows == DType::kBF16 && b.dtype == DType::kBF16;
     if (s.flushes && !pairs) return Fail("mma flushes what is no product of bf16 by bf16");
     if (pack == 1) return absl::OkStatus();
@@ -373,9 +388,7 @@ class Verifier {
                          s_.dim(along).name));
     }
     const Buffer& a = s_.buffer(s.a.buffer);
-    const bool lie = a.layout.blocked < 0 &&
-                     (a.IsLocal() ? !s.a.index.empty() && s.a.index.back().CoefficientOf(along) == 1
-                                  : StrideAlong(s.a.index, a.layout.strides, along) == 1);
+    const bool lie = a.layout.blocked < 0 && LieAlong(s.a, along);
     if (rows == DType::kF32 || lie) return absl::OkStatus();
     return Fail(
         StrCat("mma over rows of ", a.name, ", which do not lie along dim ", s_.dim(along).name));

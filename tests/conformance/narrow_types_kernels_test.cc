@@ -205,6 +205,15 @@ constexpr NarrowCase kNarrowGraphs[] = {
 }
 )",
      false},
+    {"regions_larger_than_the_image", R"(graph "g" {
+  %0 = input "x" : f32[2,3,6,5]
+  %1 = input "rois" : f32[7,4]
+  %2 = const "" : i64[7] {0, 1, 1, 0, 0, 1, 0}
+  %3 = RoiAlign(%0, %1, %2) {mode="max", output_height=2, output_width=3, spatial_scale=f(16)} : f32[7,3,2,3]  "" @ ""
+  output %3
+}
+)",
+     false},
     {"linear_attention_step_by_step", R"(graph "g" {
   %0 = input "q" : f32[2,20,12]
   %1 = input "k" : f32[2,20,6]

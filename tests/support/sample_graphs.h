@@ -571,6 +571,42 @@ inline constexpr SampleGraph kSampleGraphs[] = {
   output %3
 }
 )"},
+    {"scatter_adds_all_to_one_element", R"(graph "g" {
+  %0 = input "x" : f32[4]
+  %1 = input "u" : f32[37]
+  %2 = const "" : i64[1,1] {2}
+  %3 = Expand(%2) {shape=[37,1]} : i64[37,1]  "" @ ""
+  %4 = ScatterND(%0, %1, %3) {reduction="add"} : f32[4]  "" @ ""
+  output %4
+}
+)"},
+    {"scatter_of_the_largest_to_one_element", R"(graph "g" {
+  %0 = input "x" : f32[3,4]
+  %1 = const "" : i64[1,1] {1}
+  %2 = Expand(%1) {shape=[3,70]} : i64[3,70]  "" @ ""
+  %3 = input "u" : f32[3,70]
+  %4 = ScatterElements(%0, %2, %3) {axis=1, reduction="max"} : f32[3,4]  "" @ ""
+  output %4
+}
+)"},
+    {"linear_attention_of_short_heads", R"(graph "g" {
+  %0 = input "q" : f32[2,1,8]
+  %1 = input "k" : f32[2,1,8]
+  %2 = input "v" : f32[2,1,6]
+  %3 = input "decay" : f32[2,1,2]
+  %4 = input "beta" : f32[2,1,2]
+  %5, %6 = LinearAttention(%0, %1, %2, -, %3, %4) {kv_num_heads=2, q_num_heads=2, update_rule="gated_delta"} : f32[2,1,6], f32[2,2,4,3]  "", "" @ ""
+  output %5
+  output %6
+}
+)"},
+    {"long_sum_of_equal_terms", R"(graph "g" {
+  %0 = input "x" : f32[1,16]
+  %1 = Expand(%0) {shape=[40000,16]} : f32[40000,16]  "" @ ""
+  %2 = ReduceSum(%1) {axes=[0], keepdims=0} : f32[16]  "" @ ""
+  output %2
+}
+)"},
 };
 
 }  // namespace fusion

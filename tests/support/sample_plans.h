@@ -479,6 +479,17 @@ inline constexpr SampleGraph kSamplePlans[] = {
   output %11
 }
 )"},
+    {"nothing_beside_something", R"(graph "g" {
+  %0 = input "x" : f32[17179869184,0]
+  %1 = input "y" : f32[5,7]
+  %2 = Sin(%0) : f32[17179869184,0]  "" @ ""
+  %3 = Softmax(%2) {axis=0} : f32[17179869184,0]  "" @ ""
+  %4 = ReduceSum(%3) {axes=[0, 1], keepdims=0} : f32[]  "" @ ""
+  %5 = Add(%1, %4) : f32[5,7]  "" @ ""
+  output %3
+  output %5
+}
+)"},
 };
 
 }  // namespace fusion

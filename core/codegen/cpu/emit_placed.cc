@@ -188,6 +188,15 @@ void CpuEmitter::WriteReduceAtPlace(const Region& region, const ElementOp& op, c
     out_.Line(place, " = ", MergeScalars(op.monoid, type, place, StrCat(value, "[0]")), ";");
     return;
   }
+  if (StepAlong(a, region.vector) == 0) {
+    // The vectors run along a dim that is summed up: every lane goes to the same element.
+    const std::string place = StrCat("*(", Address(a), ")");
+    const std::string count = lanes.count.empty() ? "W" : lanes.count;
+    out_.Open("for (i64 lane = 0; lane < ", count, "; ++lane)");
+    out_.Line(place, " = ", MergeScalars(op.monoid, type, place, StrCat(value, "[lane]")), ";");
+    out_.Close();
+    return;
+  }
   ElementOp load;
   load.kind = ElementOp::kLoad;
   load.type = type;

@@ -567,6 +567,93 @@ TEST(NewerOpValues, RegionsHaveAsManySamplesAsElements) {
   }
 }
 
+// Number `i` of what a bin samples from begin to begin + length in [-1, extent].
+struct RoiLine {
+  double begin, length;
+  int64_t bins, extent;
+
+  int64_t count() const {
+    return std::max<int64_t>(static_cast<int64_t>(std::ceil(length / static_cast<double>(bins))),
+                             0);
+  }
+  double Place(int64_t bin, int64_t i) const {
+    const double one = length / static_cast<double>(bins);
+    return begin + static_cast<double>(bin) * one +
+           (static_cast<double>(i) + 0.5) * one / static_cast<double>(count());
+  }
+  bool Counts(double place) const { return place >= -1 && place <= static_cast<double>(extent); }
+  // Weights of the elements around a place.
+  std::vector<std::pair<int64_t, double>> Around(double place) const {
+    place = std::clamp(place, 0.0, static_cast<double>(extent - 1));
+    const auto low = static_cast<int64_t>(std::floor(place));
+    const double behind = place - static_cast<double>(low);
+    return {{low, 1 - behind}, {std::min(low + 1, extent - 1), behind}};
+  }
+};
+
+// RoiAlign as its definition says, one bin of one channel [height, width] at `x`.
+double RoiBin(const HostTensor& x, int64_t base, const RoiLine& h, const RoiLine& w, int64_t i,
+              int64_t j, bool max) {
+  double sum = 0;
+  double largest = -std::numeric_limits<double>::infinity();
+  for (int64_t a = 0; a < h.count(); ++a) {
+    for (int64_t b = 0; b < w.count(); ++b) {
+      const double y = h.Place(i, a);
+      const double z = w.Place(j, b);
+      const bool counts = h.Counts(y) && w.Counts(z);
+      for (const auto& [row, of_row] : h.Around(y)) {
+        for (const auto& [column, of_column] : w.Around(z)) {
+          const double value =
+              counts ? x.GetDouble(base + row * w.extent + column) * of_row * of_column : 0;
+          sum += value;
+          largest = std::max(largest, value);
+        }
+      }
+    }
+  }
+  const int64_t count = h.count() * w.count();
+  if (count == 0) return 0;
+  return max ? largest : sum / static_cast<double>(count);
+}
+
+// Regions within the tensor, larger than it, partly and wholly outside of it, and turned round.
+TEST(NewerOpValues, SamplesOfLargeRegionsAllCount) {
+  constexpr int64_t kHeight = 5;
+  constexpr int64_t kWidth = 7;
+  const double borders[][4] = {{0.3, 0.2, 6.1, 4.7}, {-4, -3, 11, 12},   {-200.25, -1000, 300, 900},
+                               {4, 4, 20, 30},       {100, 1, 180, 3.5}, {3, 3, 1, 1.5},
+                               {-3, 2, 50, 2.25},    {-1e4, -3, 1e4, 9}};
+  constexpr int64_t kRegions = std::size(borders);
+  const HostTensor x = Numbers({2, 2, kHeight, kWidth});
+  HostTensor rois(DType::kF64, {kRegions, 4});
+  for (int64_t r = 0; r < kRegions; ++r) {
+    for (int64_t k = 0; k < 4; ++k) rois.SetDouble(r * 4 + k, borders[r][k]);
+  }
+  const HostTensor batch = Integers(DType::kI64, {kRegions}, {0, 1, 1, 0, 1, 0, 1, 1});
+  for (const bool max : {false, true}) {
+    for (const auto& [rows, columns] : {std::pair<int64_t, int64_t>{1, 1}, {2, 3}, {7, 4}}) {
+      const HostTensor y = OutputsOf("RoiAlign", {x, rois, batch},
+                                     {{"output_height", rows},
+                                      {"output_width", columns},
+                                      {"mode", std::string(max ? "max" : "avg")}})
+                               .at(0);
+      ASSERT_EQ(y.dims(), (Dims{kRegions, 2, rows, columns}));
+      for (int64_t at = 0; at < y.elements(); ++at) {
+        const int64_t j = at % columns;
+        const int64_t i = at / columns % rows;
+        const int64_t c = at / columns / rows % 2;
+        const int64_t r = at / columns / rows / 2;
+        const double* b = borders[r];
+        const RoiLine h = {b[1] - 0.5, b[3] - b[1], rows, kHeight};
+        const RoiLine w = {b[0] - 0.5, b[2] - b[0], columns, kWidth};
+        const int64_t base = (batch.GetInt(r) * 2 + c) * kHeight * kWidth;
+        EXPECT_NEAR(y.GetDouble(at), RoiBin(x, base, h, w, i, j, max), 1e-9)
+            << "max " << max << ", region " << r << ", bin " << i << " " << j;
+      }
+    }
+  }
+}
+
 TEST(NewerOpValues, BitsOfIntegersAreThoseOfOthers) {
   ExpectValues(
       OutputsOf("BitCast", {Integers(DType::kI8, {3}, {-1, 5, -128})}, {{"to", int64_t{2}}}).at(0),

@@ -4,6 +4,7 @@
 
 #include <functional>
 
+#include "core/graph/program.h"
 #include "core/graph/text.h"
 
 namespace fusion {
