@@ -23,6 +23,8 @@ using Keeps = ShapeDecision::Keeps;
 
 // Loop points that comparing two programs by their values may take, for each of them.
 constexpr double kMostComparedPoints = 0x1p27;
+// And elements of all their values: some are held as f64, and outputs of one beside the other.
+constexpr double kMostComparedElements = 0x1p23;
 
 // ---- values of the symbols in the caller's words ----
 
@@ -244,8 +246,25 @@ std::vector<std::string> ThresholdsIn(const Program& program) {
   return out;
 }
 
+std::vector<Box> WholeOutputs(const Program& program) {
+  std::vector<Box> boxes;
+  for (ValueId v : program.outputs) {
+    boxes.push_back(Box::Whole(program.value(v).type.shape.ToDims()));
+  }
+  return boxes;
+}
+
+// Of all its values.
+double ElementsOf(const Program& program) {
+  double elements = 0;
+  for (const Value& value : program.values) {
+    elements += static_cast<double>(NumElements(value.type.shape.ToDims()));
+  }
+  return elements;
+}
+
 // Whether two programs, neither of which compares with other numbers, give the same values on
-// random inputs;// FailedPrecondition if there are too many elements to find out.
+// random inputs; FailedPrecondition if there are too many elements to find out.
 absl::StatusOr<bool> ComputeAlike(const Program& a, const Program& b, const CancelToken* cancel) {
   // One may have further ones: an op may be made in another way for a few elements.
   const std::vector<std::string> in_a = ThresholdsIn(a);
@@ -265,18 +284,19 @@ absl::StatusOr<bool> ComputeAlike(const Program& a, const Program& b, const Canc
   for (auto list : {&Program::inputs, &Program::outputs, &Program::weights}) {
     if (types_of(a, a.*list) != types_of(b, b.*list)) return false;
   }
+  // Before anything is made of that size.
+  for (const Program* program : {&a, &b}) {
+    if (ElementsOf(*program) > kMostComparedElements ||
+        EvaluationPoints(*program, WholeOutputs(*program)) > kMostComparedPoints) {
+      return FailedPrecondition("too many elements to compare");
+    }
+  }
   std::vector<HostTensor> inputs = RandomInputs(a, /*seed=*/1, /*adversarial=*/false);
   std::vector<HostTensor> weights;
   for (ValueId v : a.weights) weights.push_back(RandomTensor(a.value(v).type, 7 + weights.size()));
   std::vector<std::vector<HostTensor>> results;
   for (const Program* program : {&a, &b}) {
-    std::vector<Box> boxes;
-    for (ValueId v : program->outputs) {
-      boxes.push_back(Box::Whole(program->value(v).type.shape.ToDims()));
-    }
-    if (EvaluationPoints(*program, boxes) > kMostComparedPoints) {
-      return FailedPrecondition("too many elements to compare");
-    }
+    const std::vector<Box> boxes = WholeOutputs(*program);
     auto value = [&](ValueId v) -> const HostTensor* {
       const auto index = static_cast<size_t>(program->value(v).index);
       if (program->value(v).kind == TensorKind::kInput) return &inputs[index];
