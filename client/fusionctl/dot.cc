@@ -5,6 +5,7 @@
 
 #include "client/fusionctl/plan_output.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 
 namespace fusion {
 namespace {
@@ -63,18 +64,18 @@ std::string Flow(const Graph& graph) {
 
 }  // namespace
 
-// Backslashes begin escapes in labels; what is not printable ASCII
-// has no business in one.
+// Backslashes begin escapes in labels.
 std::string DotString(std::string_view text) {
   std::string out = "\"";
-  for (char c : text) {
-    auto byte = static_cast<unsigned char>(c);
-    if (c == '"' || c == '\\') out += '\\';
-    if (c == '\n') {
+  size_t bytes = 0;
+  for (; !text.empty(); text.remove_prefix(bytes)) {
+    const std::string shown = ShownCharacter(text, &bytes);
+    if (text[0] == '\n') {
       out += "\\n";
-    } else {
-      out += byte < 0x20 || byte > 0x7e ? '?' : c;
+      continue;
     }
+    if (shown[0] == '"' || shown[0] == '\\') out += '\\';
+    out += shown;
   }
   return out + "\"";
 }

@@ -22,7 +22,12 @@ void AddBind(CLI::App* app, Arguments* a) {
          [a](const std::vector<std::string>& pairs) {
            for (const std::string& pair : pairs) {
              size_t split = pair.rfind('=');  // names may hold '='
-             a->options.dim_bindings[pair.substr(0, split)] = std::stoll(pair.substr(split + 1));
+             const std::string name = pair.substr(0, split);
+             const int64_t value = std::stoll(pair.substr(split + 1));
+             const auto [at, fresh] = a->options.dim_bindings.emplace(name, value);
+             if (fresh || at->second == value) continue;
+             throw CLI::ValidationError(
+                 "--bind", StrCat("dim ", QuoteShort(name), " is ", at->second, " and ", value));
            }
          },
          "value of a symbolic dim; may be given more than once")
@@ -57,7 +62,10 @@ void AddRange(CLI::App* app, Arguments* a) {
            for (const std::string& text : texts) {
              std::string name;
              DimRange range;
-             if (ParseRange(text, &name, &range)) a->options.dim_ranges[name] = range;
+             if (!ParseRange(text, &name, &range)) continue;
+             if (a->options.dim_ranges.emplace(name, range).second) continue;
+             throw CLI::ValidationError("--range",
+                                        StrCat("dim ", QuoteShort(name), " has two ranges"));
            }
          },
          "leaves a symbolic dim open: one plan for its values, in multiples of STEP; --bind then "

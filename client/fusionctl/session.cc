@@ -17,6 +17,7 @@
 #include "core/base/server_state.h"
 #include "core/base/shortage.h"
 #include "core/base/unwritable.h"
+#include "core/base/utf8.h"
 #include "core/base/wrapped_text.h"
 #include "core/custom/custom_ops.h"
 #include "core/graph/test_values.h"
@@ -212,11 +213,27 @@ absl::StatusOr<std::vector<SharedNames>> WithoutStars(const std::vector<SharedNa
   return out;
 }
 
+// What a command would run at, where that is a value of an open dim.
+absl::Status CheckWithinRanges(const PlanOptions& options) {
+  for (const auto& [name, range] : options.dim_ranges) {
+    const auto bound = options.dim_bindings.find(name);
+    if (bound == options.dim_bindings.end()) continue;
+    const int64_t value = bound->second;
+    if (value >= range.least && value <= range.most && value % range.multiple == 0) continue;
+    std::string wanted = StrCat(range.least, "..", range.most);
+    if (range.multiple > 1) wanted += StrCat(" in multiples of ", range.multiple);
+    return InvalidArgument("--bind ", Quote(name), ": ", value, "; the plan is for ", Quote(name),
+                           " = ", wanted, " (--range)");
+  }
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ModelFile>> ModelFile::Load(const std::string& path,
                                                            const Arguments& arguments) {
   std::unique_ptr<ModelFile> file(new ModelFile);
+  RETURN_IF_ERROR(CheckWithinRanges(arguments.options));
   file->allow_fused_ = arguments.allow_fused;
   file->name_ = ModelName(path);
   absl::StatusOr<onnx::ModelProto> model = LoadModel(path);

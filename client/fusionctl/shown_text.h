@@ -12,7 +12,4 @@ namespace fusion {
 /// `own_colours`: the sequences of Bold, Good and Bad stay, and are ended.
 std::string Shown(std::string_view text, bool own_colours);
 
-/// JSON without such characters: in its strings, where alone they can be, they are \uXXXX.
-std::string ShownJson(std::string_view json);
-
 }  // namespace fusion

@@ -11,8 +11,10 @@
 #include <cstdlib>
 #include <memory>
 
+#include "core/base/cells.h"
 #include "core/base/check.h"
 #include "core/base/text.h"
+#include "core/base/utf8.h"
 #include "core/base/wrapped_text.h"
 
 namespace fusion {
@@ -20,8 +22,13 @@ namespace {
 
 bool g_colour_allowed = true;
 
+// Names come from elsewhere: they forge no lines, and leave room for what follows.
 std::string Coloured(const std::string& text, const char* code) {
-  return ColourOnStdout() ? fmt::format("\x1b[{}m{}\x1b[0m", code, text) : text;
+  constexpr size_t kRoom = 2;
+  const size_t columns = StdoutColumns();
+  std::string line = OneLine(text);
+  if (columns > kRoom) line = CutToCells(line, columns - kRoom);
+  return ColourOnStdout() ? fmt::format("\x1b[{}m{}\x1b[0m", code, line) : line;
 }
 
 // The library pads the last column; with colours the padding ends in an escape and stays.
@@ -45,13 +52,6 @@ size_t ColumnsOf(int terminal) {
 constexpr size_t kSeparator = 2;  // spaces between two columns
 // What is left of a column that is cut.
 constexpr size_t kLeastCut = 16;
-
-// Cells that a text takes: the library escapes what is no printable ASCII, as \xNN.
-size_t CellsOf(std::string_view text) {
-  size_t cells = 0;
-  for (char c : text) cells += c >= 0x20 && c < 0x7f ? 1 : 4;
-  return cells;
-}
 
 struct FreeTable {
   void operator()(libscols_table* table) const { scols_unref_table(table); }
@@ -99,10 +99,8 @@ void Progress::Show(const std::string& what, int64_t done, int64_t total) {
 
 void Progress::Draw(const std::string& line) {
   if (!enabled_) return;
-  std::string printable = line.substr(0, ColumnsOf(STDERR_FILENO) - 1);
-  for (char& c : printable) {  // addresses and stages come from elsewhere
-    if (c < 0x20 || c > 0x7e) c = '?';
-  }
+  // Addresses and stages come from elsewhere.
+  const std::string printable = CutToCells(OneLine(line), ColumnsOf(STDERR_FILENO) - 1);
   std::fprintf(stderr, "\r\x1b[K%s", printable.c_str());
   std::fflush(stderr);
   shown_ = true;
@@ -160,12 +158,19 @@ size_t Table::LongestHeading(const std::vector<bool>& shown, size_t terminal_col
   return std::max(kLeastCut, room / std::max<size_t>(cut, 1));
 }
 
+void Table::Add(std::vector<std::string> cells) {
+  for (std::string& cell : cells) cell = OneLine(cell);
+  rows_.push_back(std::move(cells));
+}
+
 std::string Table::ToString(size_t terminal_columns) const {
+  const Utf8Locale utf8;  // for the library
   const std::vector<bool> shown = Fitting(terminal_columns);
   const size_t longest = LongestHeading(shown, terminal_columns);
   std::unique_ptr<libscols_table, FreeTable> table(scols_new_table());
   FUSION_CHECK(table != nullptr, "memory for a table");
   scols_table_enable_colors(table.get(), ColourOnStdout() ? 1 : 0);
+  scols_table_enable_noencoding(table.get(), 1);  // Add did it
   scols_table_set_column_separator(table.get(), std::string(kSeparator, ' ').c_str());
   scols_table_set_termforce(table.get(),
                             terminal_columns > 0 ? SCOLS_TERMFORCE_ALWAYS : SCOLS_TERMFORCE_NEVER);

@@ -13,7 +13,8 @@ bool ColourOnStdout();
 /// Of the terminal that stdout is; 0: it is none.
 size_t StdoutColumns();
 
-/// `text` in bold where ColourOnStdout().
+/// One line (OneLine) in bold where ColourOnStdout(). On a terminal what is too long for it loses
+/// its middle.
 std::string Bold(const std::string& text);
 /// In green or red.
 std::string Good(const std::string& text);
@@ -51,7 +52,7 @@ class Progress {
 ///   table.Add({"MatMul+Add", "12.0 us"});
 ///   std::fputs(table.ToString().c_str(), stdout);
 ///
-/// What is no printable ASCII in a cell comes out escaped. On a terminal that is too narrow columns
+/// Cells are one line each (OneLine). On a terminal that is too narrow columns
 /// are cut or left out, and the line below says which; elsewhere every column is there, whole.
 class Table {
  public:
@@ -64,7 +65,7 @@ class Table {
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
   /// As many cells as columns.
-  void Add(std::vector<std::string> cells) { rows_.push_back(std::move(cells)); }
+  void Add(std::vector<std::string> cells);
   std::string ToString() const { return ToString(StdoutColumns()); }
   /// The same on a terminal of so many columns; 0: none.
   std::string ToString(size_t terminal_columns) const;

@@ -83,7 +83,16 @@ void Job::Release(int64_t bytes) {
 }
 
 bool Job::HasRoom(int64_t bytes) {
-  return current_job == nullptr || current_job->bytes_ + bytes <= current_job->limits_.bytes;
+  Job* const job = current_job;
+  if (job == nullptr) return true;
+  if (bytes > job->limits_.bytes - job->bytes_) return false;
+  if (bytes < kReportBytes) return true;
+  if (job->over_ != Over::kNo) return false;
+  const Over why = job->Look(job->bytes_ + bytes);
+  if (why == Over::kNo) return true;
+  job->NoteWhere();
+  job->over_ = why;
+  return false;
 }
 
 void Job::Step(int64_t count) {
@@ -112,7 +121,7 @@ bool Job::IsSpent() {
   } else if (steps_ > limits_.steps) {
     why = Over::kSteps;
   } else if (steps_ >= look_at_steps_ || bytes_ >= look_at_bytes_) {
-    why = Look();
+    why = Look(bytes_);
   }
   if (why == Over::kNo) return false;
   NoteWhere();
@@ -120,14 +129,14 @@ bool Job::IsSpent() {
   return true;
 }
 
-Job::Over Job::Look() {
+Job::Over Job::Look(int64_t bytes) {
   look_at_steps_ = steps_ + kLookSteps;
   look_at_bytes_ = bytes_ + kLookBytes;
   Job* const job =
       std::exchange(current_job, nullptr);  // memory of the account is not charged to it
-  if (shared_ != nullptr && std::abs(bytes_ - reported_) >= kReportBytes) {
-    reported_ = bytes_;
-    shared_->Report(this, std::max<int64_t>(bytes_, 0));
+  if (shared_ != nullptr && std::abs(bytes - reported_) >= kReportBytes) {
+    reported_ = bytes;
+    shared_->Report(this, std::max<int64_t>(bytes, 0));
   }
   const bool cancelled = cancel_ != nullptr && !cancel_->Check().ok();
   current_job = job;

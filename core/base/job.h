@@ -64,11 +64,11 @@ class JobMemory {
 /// charge with the limits; code that adds to a graph, program, schedule or source calls it. Where a
 /// limit is passed, Step throws an exception that only Do catches. Nothing else ends the work,
 /// because copies of std::variant (libstdc++ 12) and insertions into Abseil's hash tables are not
-/// exception-safe; only an allocation of 1 MiB or more that does not fit fails by itself. The work
-/// must not change anything that others see. One thread.
+/// exception-safe; only an allocation of kReportBytes or more is refused by itself, where the job
+/// has no room for it (HasRoom). The work must not change anything that others see. One thread.
 class Job {
  public:
-  /// So much is told to the JobMemory at once.
+  /// So much is told to the JobMemory at once. A block of this size is told before it is taken.
   static constexpr int64_t kReportBytes = int64_t{1} << 20;
 
   /// `what`, a literal, begins messages. `shared` and `cancel` may be null; both outlive the job.
@@ -86,10 +86,13 @@ class Job {
     if (Current() != nullptr) return run();
     try {
       const Scope scope(this);
-      return run();
+      auto result = run();
+      // What was refused for want of room may be told as something else.
+      if (over_ == Over::kNo) return result;
     } catch (const std::bad_alloc&) {
       // Told below, once what the work held is free again.
     } catch (const std::length_error&) {
+      Refuse();
     }
     return Why();
   }
@@ -100,7 +103,8 @@ class Job {
   /// nothing happens.
   static void Charge(int64_t bytes);
   static void Release(int64_t bytes);
-  /// Whether the job of this thread, if there is one, may hold so many bytes more.
+  /// Whether the job of this thread, if there is one, may take a block of so many bytes: it has room
+  /// for it, and if the block is large, the JobMemory has too and nobody wants the job to end.
   static bool HasRoom(int64_t bytes);
   /// One step of work whose number of steps a request decides. Not to be called where an exception
   /// leaves something broken, see above.
@@ -129,7 +133,8 @@ class Job {
 
   void Take(int64_t bytes);
   bool IsSpent();
-  Over Look();
+  // What the others say of a job that holds so many bytes.
+  Over Look(int64_t bytes);
   void NoteWhere();
   [[noreturn]] static void End();
   absl::Status Why() const;

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/trace.h"
+#include "core/base/utf8.h"
 
 namespace fusion {
 namespace {
@@ -24,8 +25,8 @@ bool IsPlain(std::string_view text) {
 
 std::string JsonString(std::string_view text) {
   if (IsPlain(text)) return StrCat("\"", text, "\"");
-  return nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/false,
-                                   nlohmann::json::error_handler_t::replace);
+  return ShownJson(nlohmann::json(text).dump(-1, ' ', /*ensure_ascii=*/false,
+                                             nlohmann::json::error_handler_t::replace));
 }
 
 spdlog::level::level_enum SpdlogLevel(LogLevel level) {

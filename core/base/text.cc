@@ -5,8 +5,10 @@
 #include <charconv>
 #include <cmath>
 #include <cstdio>
+#include <optional>
 
 #include "core/base/hex_digit.h"
+#include "core/base/utf8.h"
 
 namespace fusion {
 namespace text_internal {
@@ -28,17 +30,48 @@ void Append(std::string* out, double value) { AppendNumber(out, value); }
 
 }  // namespace text_internal
 
+namespace {
+
+// Of exactly so many hexadecimal digits.
+std::optional<uint32_t> HexNumber(std::string_view text, size_t digits) {
+  if (text.size() != digits) return std::nullopt;
+  uint32_t value = 0;
+  for (char c : text) {
+    const int digit = HexDigit(c);
+    if (digit < 0) return std::nullopt;
+    value = value << 4 | static_cast<uint32_t>(digit);
+  }
+  return value;
+}
+
+// As UTF-8; `code` is below 2^16.
+void AppendCharacter(uint32_t code, std::string* out) {
+  auto add = [out](uint32_t byte) { out->push_back(static_cast<char>(byte)); };
+  if (code < 0x80) return add(code);
+  if (code < 0x800) {
+    add(0xc0U | code >> 6);
+  } else {
+    add(0xe0U | code >> 12);
+    add(0x80U | (code >> 6 & 0x3fU));
+  }
+  add(0x80U | (code & 0x3fU));
+}
+
+}  // namespace
+
 std::string Quote(std::string_view text) {
   std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\') {
+  while (!text.empty()) {
+    size_t bytes = 1;
+    if (text[0] == '"' || text[0] == '\\') {
       out += '\\';
-      out += c;
-    } else if (c >= 0x20 && c < 0x7f) {
-      out += c;
+      out += text[0];
+    } else if (text[0] >= 0x20 && text[0] < 0x7f) {
+      out += text[0];
     } else {
-      fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(c));
+      out += ShownCharacter(text, &bytes);
     }
+    text.remove_prefix(bytes);
   }
   out += '"';
   return out;
@@ -48,8 +81,7 @@ std::string QuoteShort(std::string_view text) {
   constexpr size_t kShown = 120;
   constexpr size_t kTail = 30;
   if (text.size() <= kShown) return Quote(text);
-  return StrCat(Quote(text.substr(0, kShown - kTail)), "...",
-                Quote(text.substr(text.size() - kTail)));
+  return StrCat(Quote(Utf8Prefix(text, kShown - kTail)), "...", Quote(Utf8Suffix(text, kTail)));
 }
 
 bool Unquote(std::string_view text, size_t* pos, std::string* out) {
@@ -67,16 +99,19 @@ bool Unquote(std::string_view text, size_t* pos, std::string* out) {
       continue;
     }
     if (++i >= text.size()) return false;
-    if (text[i] != 'x') {
+    if (text[i] != 'x' && text[i] != 'u') {
       result += text[i];
       continue;
     }
-    if (i + 2 >= text.size()) return false;
-    int high = HexDigit(text[i + 1]);
-    int low = HexDigit(text[i + 2]);
-    if (high < 0 || low < 0) return false;
-    result += static_cast<char>(high * 16 + low);
-    i += 2;
+    const size_t digits = text[i] == 'x' ? 2 : 4;
+    const std::optional<uint32_t> code = HexNumber(text.substr(i + 1, digits), digits);
+    if (!code) return false;
+    if (digits == 2) {
+      result += static_cast<char>(*code);
+    } else {
+      AppendCharacter(*code, &result);
+    }
+    i += digits;
   }
   return false;
 }

@@ -68,8 +68,8 @@ std::string StrJoin(const Range& range, std::string_view separator) {
   return StrJoin(range, separator, [](const auto& element) { return StrCat(element); });
 }
 
-/// `text` in double quotes with quotes, backslashes and every byte outside printable ASCII escaped
-/// (\xNN), so that a hostile name can stand in one line of a dump. Inverse: Unquote.
+/// `text` in double quotes, with quotes, backslashes and what is not shown (core/base/utf8.h: \xNN,
+/// \uNNNN) escaped, so that a hostile name can stand in one line of a dump. Inverse: Unquote.
 std::string Quote(std::string_view text);
 
 /// Quote for messages: of a text of more than 120 bytes only the beginning and the end are shown,

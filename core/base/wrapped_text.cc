@@ -2,25 +2,11 @@
 
 #include <algorithm>
 
+#include "core/base/cells.h"
 #include "core/base/text.h"
 
 namespace fusion {
 namespace {
-
-// Characters that take two cells are few here: a line that is a little too long is wrapped by the
-// terminal.
-size_t CellsOfLine(std::string_view text) {
-  size_t cells = 0;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const size_t end = text.substr(i, 2) == "\x1b[" ? text.find('m', i) : std::string_view::npos;
-    if (end != std::string_view::npos) {
-      i = end;
-    } else if ((static_cast<unsigned char>(text[i]) & 0xc0) != 0x80) {
-      ++cells;
-    }
-  }
-  return cells;
-}
 
 void WrapLine(std::string_view line, size_t columns, size_t rest_at, std::string* out) {
   const size_t indent = std::min(line.find_first_not_of(' '), line.size());
@@ -33,14 +19,14 @@ void WrapLine(std::string_view line, size_t columns, size_t rest_at, std::string
     const size_t word = line.find_first_not_of(' ');
     if (word == std::string_view::npos) return;
     const size_t end = std::min(line.find(' ', word), line.size());
-    const bool breaks = !first && used + CellsOfLine(line.substr(0, end)) > columns;
+    const bool breaks = !first && used + CellsOf(line.substr(0, end)) > columns;
     if (breaks) {
       *out += StrCat("\n", further);
       used = further.size();
     }
     const std::string_view part = line.substr(breaks ? word : 0, breaks ? end - word : end);
     *out += part;
-    used += CellsOfLine(part);
+    used += CellsOf(part);
     first = false;
     line.remove_prefix(end);
   }
@@ -55,7 +41,7 @@ std::string Wrapped(std::string_view text, size_t columns, size_t rest_at) {
   for (std::string_view line : StrSplit(text, '\n')) {
     if (!first) out += '\n';
     first = false;
-    if (CellsOfLine(line) <= columns) {
+    if (CellsOf(line) <= columns) {
       out += line;
     } else {
       WrapLine(line, columns, rest_at, &out);

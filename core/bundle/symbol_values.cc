@@ -29,8 +29,8 @@ class Solver {
     std::vector<int64_t> out;
     for (size_t s = 0; s < units_.size(); ++s) {
       if (!units_[s].has_value()) {
-        return InvalidArgument("no dim of an input says what ", Symbol(s),
-                               " is; plan for one value of it (fusionctl: --bind)");
+        return InvalidArgument("no dim of an input that kernels read says what ", Symbol(s), " is",
+                               OnlyShapes(), "; plan for one value of it (fusionctl: --bind)");
       }
       out.push_back(*units_[s]);
     }
@@ -39,6 +39,15 @@ class Solver {
 
  private:
   std::string Symbol(size_t s) const { return NameOf(names_.symbols, s, "symbol"); }
+  // Inputs that no kernel reads: a run looks at none of their dims.
+  std::string OnlyShapes() const {
+    std::vector<std::string> unread;
+    for (size_t i = 0; i < plan_.inputs.size(); ++i) {
+      if (plan_.inputs[i] < 0) unread.push_back(NameOf(names_.inputs, i, "number"));
+    }
+    if (unread.empty()) return "";
+    return StrCat(" (of input ", StrJoin(unread, ", "), " at most the shape is used)");
+  }
   std::string Place(size_t input, size_t dim) const {
     return StrCat("dim ", dim, " of input ", NameOf(names_.inputs, input, "number"));
   }

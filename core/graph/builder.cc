@@ -12,8 +12,6 @@
 namespace fusion {
 namespace {
 
-__extension__ typedef __int128 Wide;
-
 // Of one op whose outputs have as many elements as its values say.
 constexpr double kCountedFoldPoints = 0x1p24;
 // Decisions of one node that are told one by one. Shape arithmetic has few elements.
@@ -30,29 +28,6 @@ double Fingerprint(const std::vector<const HostTensor*>& values) {
 }
 
 }  // namespace
-
-absl::Status CheckTensorSize(const TensorType& type) {
-  if (type.shape.rank() > kMaxTensorRank) {
-    return InvalidArgument("rank ", type.shape.rank(), ", expected at most ", kMaxTensorRank);
-  }
-  if (type.shape.is_static()) {
-    return CheckedNumElements(type.shape.ToDims(), DTypeBytes(type.dtype)).status();
-  }
-  // Magnitude of a dim: its numbers with every symbol taken as 1. A product below the limit keeps
-  // every coefficient that merging dims can give below it.
-  Wide bytes = DTypeBytes(type.dtype);
-  for (const Dim& dim : type.shape.dims()) {
-    auto magnitude = [](int64_t v) { return v < 0 ? -static_cast<Wide>(v) : Wide{v}; };
-    Wide extent = magnitude(dim.constant());
-    for (const Dim::Term& t : dim.terms()) extent += magnitude(t.coefficient);
-    if (extent > 1) bytes *= std::min(extent, Wide{kMaxTensorBytes} + 1);
-    if (bytes > kMaxTensorBytes) {
-      return InvalidArgument("shape ", type.shape.ToString(), ": more than ", kMaxTensorBytes,
-                             " bytes");
-    }
-  }
-  return absl::OkStatus();
-}
 
 GraphBuilder::GraphBuilder(std::string name, BuilderOptions options) : options_(options) {
   graph_.name_ = std::move(name);

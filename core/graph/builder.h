@@ -8,6 +8,7 @@
 
 #include "core/graph/graph.h"
 #include "core/graph/shape_trace.h"
+#include "core/op/tensor_size.h"
 
 namespace fusion {
 
@@ -31,11 +32,6 @@ struct BuilderOptions {
   /// Gets what is decided about nodes as they are added. May be null; outlives the builder.
   ShapeTrace* trace = nullptr;
 };
-
-/// InvalidArgument for a tensor of more than kMaxTensorRank dims or kMaxTensorBytes; a symbol
-/// counts as its smallest useful value, so that sums and products of its extents fit in 64 bits as
-/// well.
-absl::Status CheckTensorSize(const TensorType& type);
 
 /// Builds a Graph node by node, in topological order; types are inferred and checked as nodes are
 /// added.

@@ -14,9 +14,13 @@
 #include "core/graph/shared_rows.h"
 #include "core/op/derive.h"
 #include "core/op/simplify.h"
+#include "core/op/tensor_size.h"
 
 namespace fusion {
 namespace {
+
+// Of all tensors of a program together: what a plan can say (bundle/plan.h).
+constexpr int64_t kMaxProgramBytes = kMaxTensorBytes << 7;
 
 // A view that shows its input as it is, dim by dim.
 bool IsIdentityView(const LoopBody& body) {
@@ -167,6 +171,11 @@ void ProgramBuilder::NormaliseInputs(LoopBody* body, std::vector<ValueId>* input
 
 ValueId ProgramBuilder::AddValue(Value value) {
   Job::Step();
+  if (too_large_.ok()) too_large_ = CheckTensorSize(value.type);
+  if (too_large_.ok() && value.type.shape.is_static()) {
+    value_bytes_ += static_cast<double>(NumElements(value.type.shape.ToDims()) *
+                                        DTypeBytes(value.type.dtype));
+  }
   program_.values.push_back(std::move(value));
   direct_uses_.emplace_back();
   return static_cast<ValueId>(program_.values.size()) - 1;
@@ -379,6 +388,11 @@ absl::StatusOr<ProgramBuilder::Handle> ProgramBuilder::AddOpaque(const OpCall& c
 }
 
 absl::Status ProgramBuilder::CheckLimits() const {
+  if (!too_large_.ok()) return Annotate(too_large_, "it takes a tensor that is too large");
+  if (value_bytes_ > static_cast<double>(kMaxProgramBytes)) {
+    return ResourceExhausted("the nodes so far take tensors of ", value_bytes_,
+                             " bytes together, expected at most ", kMaxProgramBytes);
+  }
   if (count_.loop_ops > options_.loop_op_limit) {
     return ResourceExhausted("the nodes so far are taken apart into more than ",
                              options_.loop_op_limit, " primitive ops");
@@ -658,6 +672,7 @@ absl::StatusOr<Program> BuildProgram(const Graph& graph, const ProgramOptions& o
     builder.AddOutput(&handles[static_cast<size_t>(id)]);
     builder.Name(handles[static_cast<size_t>(id)], id);
   }
+  RETURN_IF_ERROR(builder.CheckLimits());
   Program program = std::move(builder).Finish();
   SettleWeights(&program);
   if (options.absorb_views) RETURN_IF_ERROR(ShareRows(graph, &program));

@@ -34,7 +34,7 @@ class ProgramBuilder {
 
   /// Adds the loop ops of one call; `inputs[i]` is unused where the call has no input i. Returns
   /// one handle an output. `step`: the call is one of a decomposition, no node asks for it.
-  /// ResourceExhausted beyond the limits of one program.
+  /// What CheckLimits says beyond the limits of one program.
   absl::StatusOr<std::vector<Handle>> AddCall(const OpCall& call, const std::vector<Handle>& inputs,
                                               NodeId origin, bool step = false);
   /// The value behind a handle; a view is written to memory by a "Copy".
@@ -46,6 +46,9 @@ class ProgramBuilder {
   /// output already. `handle` becomes that value.
   void AddOutput(Handle* handle);
 
+  /// ResourceExhausted, or InvalidArgument for a tensor that is too large, where what was added so
+  /// far is beyond the limits of one program.
+  absl::Status CheckLimits() const;
   /// `followed`: values that are to be named by what they are in the program.
   Program Finish(const std::vector<ValueId*>& followed = {}) &&;
   Program& program() { return program_; }
@@ -98,12 +101,12 @@ class ProgramBuilder {
   void DropUnread(const std::vector<ValueId*>& followed);
   void NoteDirectUse(ValueId value, const LoopBody& body, size_t input);
 
-  absl::Status CheckLimits() const;
-
   ProgramOptions options_;
   int step_ = 0;     // LoopOp::step of what is added
   int steps_ = 0;    // so far
   StepCount count_;  // of the calls so far, copies of views included
+  double value_bytes_ = 0;
+  absl::Status too_large_;  // the first value that is
   Program program_;
   std::unordered_map<ValueId, ValueId> singles_;  // 16-bit floats and the same in f32
   std::vector<bool> constant_;                    // by value, as far as asked for

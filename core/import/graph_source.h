@@ -23,6 +23,8 @@ struct ImportOptions {
   /// Values for symbolic dims, by name: ONNX dim_param, OpGraph Symbol.name, or "x[0]" for dim 0 of
   /// an input "x" that ONNX leaves without value and name. A name that no dim has is an error.
   std::map<std::string, int64_t> dim_bindings;
+  /// Which of these stand for a range of values: messages call them dim_ranges.
+  std::set<std::string> ranged_dims;
   /// Binds the leading dim of every input whose leading dim is (still) a symbol; 0: not given. An
   /// error if no input then leads with it.
   int64_t batch_size = 0;

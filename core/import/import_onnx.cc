@@ -39,7 +39,7 @@ class OnnxImporter {
         model_(model),
         options_(options),
         rule_(model.graph(), options.inline_limit_bytes),
-        symbols_(options.dim_bindings),
+        symbols_(options.dim_bindings, options.ranged_dims),
         main_builder_(
             model.graph().name(),
             {.unfolded = options.unfolded, .folded = options.folded, .trace = options.trace}) {}

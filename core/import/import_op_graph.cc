@@ -59,7 +59,7 @@ class OpGraphImporter {
   OpGraphImporter(const v1::OpGraph& graph, const ImportOptions& options)
       : graph_(graph),
         options_(options),
-        symbols_(options.dim_bindings),
+        symbols_(options.dim_bindings, options.ranged_dims),
         builder_(graph.name(),
                  {.unfolded = options.unfolded, .folded = options.folded, .trace = options.trace}) {
   }

@@ -143,8 +143,8 @@ absl::Status SymbolTable::CheckBindings() const {
     }
     auto sum = bound_sums_.find(name);
     if (by_name_.count(name) == 0 && sum == bound_sums_.end()) {
-      return InvalidArgument("dim_bindings name ", QuoteShort(name), ", which is no dim; ",
-                             Names());
+      return InvalidArgument(ranged_.contains(name) ? "dim_ranges" : "dim_bindings", " name ",
+                             QuoteShort(name), ", which is no dim; ", Names());
     }
     if (sum == bound_sums_.end()) continue;
     auto other = StaticValue(sum->second);

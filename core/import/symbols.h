@@ -2,7 +2,9 @@
 
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/graph/builder.h"
@@ -22,7 +24,9 @@ namespace fusion {
 /// Not thread-safe.
 class SymbolTable {
  public:
-  explicit SymbolTable(const std::map<std::string, int64_t>& bindings) : bindings_(bindings) {}
+  explicit SymbolTable(const std::map<std::string, int64_t>& bindings,
+                       std::set<std::string> ranged = {})
+      : bindings_(bindings), ranged_(std::move(ranged)) {}
 
   /// A symbol with bounds. Its number counts up from 0. InvalidArgument if the name is taken or
   /// empty, or the bounds contradict each other or the binding.
@@ -68,6 +72,7 @@ class SymbolTable {
   const Entry& entry(SymbolId id) const { return entries_[static_cast<size_t>(id)]; }
 
   const std::map<std::string, int64_t>& bindings_;
+  const std::set<std::string> ranged_;
   std::vector<Entry> entries_;
   std::map<std::string, SymbolId, std::less<>> by_name_;
   // Sums that a binding gives as a whole: the local dim and the number.

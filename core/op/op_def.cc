@@ -4,6 +4,7 @@
 
 #include "core/base/job.h"
 #include "core/op/derive.h"
+#include "core/op/tensor_size.h"
 
 namespace fusion {
 
@@ -104,6 +105,7 @@ absl::StatusOr<std::vector<Decomposition::Value>> Decomposition::ApplyMulti(
   ASSIGN_OR_RETURN(std::vector<TensorType> inferred, InferOutputTypes(step_call, &count_));
   std::vector<Value> made;
   for (TensorType& type : inferred) {
+    RETURN_IF_ERROR(CheckStepSize(op, type));
     made.push_back(static_cast<Value>(types_.size()));
     types_.emplace_back(std::move(type));
   }

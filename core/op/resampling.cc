@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/base/job.h"
 #include "core/op/forms.h"
 
 namespace fusion {
@@ -15,13 +16,19 @@ constexpr int64_t kMaxWrittenTaps = 4;
 
 /// What one dim of the result is made of: `taps` elements of the original for each of `resized`.
 struct TapTable {
+  int64_t original = 0;
   int64_t resized = 0;
   int64_t taps = 0;
-  std::vector<int64_t> index;  // [resized, taps]
-  std::vector<double> weight;  // [resized, taps]
-  std::vector<bool> inside;    // [resized]; false: extrapolated
+  std::vector<int64_t> first;   // [resized]: an element, or a place outside
+  std::vector<int64_t> behind;  // [taps]: how far behind that
+  std::vector<double> weight;   // [resized, taps]; empty: all are 1
+  std::vector<bool> inside;     // [resized]; false: extrapolated
 
   size_t At(int64_t i, int64_t tap) const { return static_cast<size_t>(i * taps + tap); }
+  int64_t Index(int64_t i, int64_t tap) const {
+    const int64_t at = first[static_cast<size_t>(i)] + behind[static_cast<size_t>(tap)];
+    return std::clamp<int64_t>(at, 0, original - 1);
+  }
   bool HasUnitWeights() const {
     return std::all_of(weight.begin(), weight.end(), [](double w) { return w == 1; });
   }
@@ -87,12 +94,12 @@ double FilterReach(const Resampling& how, double stretch) {
 void FillTaps(const Resampling& how, const ResampledDim& dim, double x, double stretch, int64_t i,
               TapTable* table) {
   const auto first = static_cast<int64_t>(std::floor(x - FilterReach(how, stretch))) + 1;
+  table->first[static_cast<size_t>(i)] = first;
   const auto outside = [&](int64_t tap) { return first + tap < 0 || first + tap >= dim.original; };
   double total = 0;
   double total_inside = 0;
   for (int64_t tap = 0; tap < table->taps; ++tap) {
     const double weight = FilterWeight(how, (static_cast<double>(first + tap) - x) * stretch);
-    table->index[table->At(i, tap)] = std::clamp<int64_t>(first + tap, 0, dim.original - 1);
     table->weight[table->At(i, tap)] = weight;
     total += weight;
     if (!outside(tap)) total_inside += weight;
@@ -106,26 +113,27 @@ void FillTaps(const Resampling& how, const ResampledDim& dim, double x, double s
 }
 
 // `table` without the taps whose weight is 0 everywhere.
-TapTable WithoutIdleTaps(const TapTable& table) {
+TapTable WithoutIdleTaps(TapTable table) {
   std::vector<int64_t> kept;
   for (int64_t tap = 0; tap < table.taps; ++tap) {
     bool used = false;
     for (int64_t i = 0; i < table.resized && !used; ++i) used = table.weight[table.At(i, tap)] != 0;
     if (used) kept.push_back(tap);
   }
+  if (static_cast<int64_t>(kept.size()) == table.taps) return table;
   if (kept.empty()) kept.push_back(0);
-  TapTable out = {.resized = table.resized,
-                  .taps = static_cast<int64_t>(kept.size()),
-                  .index = {},
-                  .weight = {},
-                  .inside = table.inside};
+  // In place: what is kept only moves down.
+  const int64_t before = table.taps;
+  table.taps = static_cast<int64_t>(kept.size());
   for (int64_t i = 0; i < table.resized; ++i) {
-    for (int64_t tap : kept) {
-      out.index.push_back(table.index[table.At(i, tap)]);
-      out.weight.push_back(table.weight[table.At(i, tap)]);
+    for (int64_t k = 0; k < table.taps; ++k) {
+      const int64_t from = i * before + kept[static_cast<size_t>(k)];
+      table.weight[table.At(i, k)] = table.weight[static_cast<size_t>(from)];
     }
   }
-  return out;
+  table.weight.resize(static_cast<size_t>(table.resized * table.taps));
+  table.behind = std::move(kept);
+  return table;
 }
 
 absl::StatusOr<TapTable> MakeTapTable(const Resampling& how, const ResampledDim& dim) {
@@ -142,13 +150,16 @@ absl::StatusOr<TapTable> MakeTapTable(const Resampling& how, const ResampledDim&
                          kMaxResampleEntries, " together are not supported");
   }
   TapTable table;
+  table.original = dim.original;
   table.resized = dim.resized;
   table.taps = static_cast<int64_t>(taps);
-  table.index.assign(static_cast<size_t>(table.resized * table.taps), 0);
-  table.weight.assign(static_cast<size_t>(table.resized * table.taps), 1);
+  table.first.assign(static_cast<size_t>(table.resized), 0);
+  for (int64_t tap = 0; tap < table.taps; ++tap) table.behind.push_back(tap);
+  if (!nearest) table.weight.assign(static_cast<size_t>(table.resized * table.taps), 1);
   table.inside.assign(static_cast<size_t>(table.resized), true);
   const auto last = static_cast<double>(dim.original - 1);
   for (int64_t i = 0; i < dim.resized; ++i) {
+    Job::Step(table.taps);
     double x = OriginalCoordinate(how.coordinates, dim, i);
     // Scales are f32: what they only miss by their rounding is meant to lie on an element, in the
     // middle between two or at the border.
@@ -160,12 +171,12 @@ absl::StatusOr<TapTable> MakeTapTable(const Resampling& how, const ResampledDim&
     x = std::clamp(x, -taps, last + taps);
     if (nearest) {
       const double element = NearestElement(how.rounding, dim.scale, rounded);
-      table.index[static_cast<size_t>(i)] = static_cast<int64_t>(std::clamp(element, 0.0, last));
+      table.first[static_cast<size_t>(i)] = static_cast<int64_t>(std::clamp(element, 0.0, last));
     } else {
       FillTaps(how, dim, x, stretch, i, &table);
     }
   }
-  return nearest ? table : WithoutIdleTaps(table);
+  return nearest ? table : WithoutIdleTaps(std::move(table));
 }
 
 // The extent of `dim` as one of `rank` dims of which the others are 1.
@@ -207,7 +218,8 @@ absl::StatusOr<Value> Taken(Decomposition& d, Value x, int axis, std::vector<int
 
 std::vector<int64_t> IndicesOfTap(const TapTable& table, int64_t tap) {
   std::vector<int64_t> out;
-  for (int64_t i = 0; i < table.resized; ++i) out.push_back(table.index[table.At(i, tap)]);
+  out.reserve(static_cast<size_t>(table.resized));
+  for (int64_t i = 0; i < table.resized; ++i) out.push_back(table.Index(i, tap));
   return out;
 }
 
@@ -238,9 +250,12 @@ absl::StatusOr<Value> ReducedSum(Decomposition& d, Value x, int axis, const TapT
   Dims weight_dims = AlongAxis(behind + 1, 0, table.resized);
   weight_dims[1] = table.taps;
   HostTensor weights(d.type(x).dtype, weight_dims);
-  for (int64_t i = 0; i < at.elements(); ++i) {
-    at.SetInt(i, table.index[static_cast<size_t>(i)]);
-    weights.SetDouble(i, table.weight[static_cast<size_t>(i)]);
+  for (int64_t i = 0; i < table.resized; ++i) {
+    for (int64_t tap = 0; tap < table.taps; ++tap) {
+      const auto k = static_cast<int64_t>(table.At(i, tap));
+      at.SetInt(k, table.Index(i, tap));
+      weights.SetDouble(k, table.weight[static_cast<size_t>(k)]);
+    }
   }
   ASSIGN_OR_RETURN(Value terms,
                    d.Apply("Gather", {x, d.Constant(std::move(at))}, {{"axis", int64_t{axis}}}));
@@ -296,14 +311,15 @@ absl::StatusOr<Value> Resampled(Decomposition& d, const Resampling& how,
     ASSIGN_OR_RETURN(y, CastTo(d, y, InterpolationType(type)));
   }
   for (size_t i = 0; i < dims.size(); ++i) {
-    const TapTable& table = tables[i];
+    TapTable& table = tables[i];
     if (table.taps == 1 && table.HasUnitWeights()) {
-      ASSIGN_OR_RETURN(y, Taken(d, y, dims[i].axis, table.index));
+      ASSIGN_OR_RETURN(y, Taken(d, y, dims[i].axis, IndicesOfTap(table, 0)));
     } else if (table.taps <= kMaxWrittenTaps) {
       ASSIGN_OR_RETURN(y, WrittenSum(d, y, dims[i].axis, table));
     } else {
       ASSIGN_OR_RETURN(y, ReducedSum(d, y, dims[i].axis, table));
     }
+    table.weight = {};  // it may be large
   }
   ASSIGN_OR_RETURN(y, CastTo(d, y, type));
   for (size_t i = 0; i < dims.size(); ++i) {

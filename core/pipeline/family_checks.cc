@@ -23,6 +23,8 @@ using Keeps = ShapeDecision::Keeps;
 
 // Loop points that comparing two programs by their values may take, for each of them.
 constexpr double kMostComparedPoints = 0x1p27;
+// And elements of all their values: some are held as f64, and outputs of one beside the other.
+constexpr double kMostComparedElements = 0x1p23;
 
 // ---- values of the symbols in the caller's words ----
 
@@ -273,6 +275,15 @@ std::vector<Box> WholeOutputs(const Program& program) {
   return boxes;
 }
 
+// Of all its values.
+double ElementsOf(const Program& program) {
+  double elements = 0;
+  for (const Value& value : program.values) {
+    elements += static_cast<double>(NumElements(value.type.shape.ToDims()));
+  }
+  return elements;
+}
+
 // Scalar functions by which a program computes values.
 std::set<ScalarOp> FunctionsIn(const Program& program) {
   std::set<ScalarOp> out;
@@ -341,8 +352,10 @@ absl::StatusOr<bool> ComputeAlike(const Program& a, const Program& b, const Canc
   for (auto list : {&Program::inputs, &Program::outputs, &Program::weights}) {
     if (types_of(a, a.*list) != types_of(b, b.*list)) return false;
   }
+  // Before anything is made of that size.
   for (const Program* program : {&a, &b}) {
-    if (EvaluationPoints(*program, WholeOutputs(*program)) > kMostComparedPoints) {
+    if (ElementsOf(*program) > kMostComparedElements ||
+        EvaluationPoints(*program, WholeOutputs(*program)) > kMostComparedPoints) {
       return FailedPrecondition("too many elements to compare");
     }
   }

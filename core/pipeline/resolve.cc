@@ -232,8 +232,11 @@ absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Import(const PlanReque
   std::vector<SharedNames> sharing = options.shared_buffers;
   std::set<std::string> declared;  // that no node gives
   std::set<std::string>* warnings = &declared;
+  std::set<std::string> ranged;
+  for (const auto& entry : options.dim_ranges) ranged.insert(entry.first);
   const Importer import = [&](const DimValues& dims, const ImportNotes& notes) {
     return ImportGraph(request.source, {.dim_bindings = dims,
+                                        .ranged_dims = ranged,
                                         .batch_size = options.hints.batch_size,
                                         .keep_outputs = options.keep_outputs,
                                         .shared_buffers = sharing,

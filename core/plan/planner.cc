@@ -341,6 +341,12 @@ absl::StatusOr<PlannedModel> PlanGraph(const Asked& asked) {
   PlannedModel model;
   RETURN_IF_ERROR(PlanProgram(asked, ProgramOf::kGraph, &model));
   if (asked.member) return model;  // its family verifies it
+  const auto& [arena, prepared] = std::pair(model.plan.arena_bytes, model.plan.prepared_bytes);
+  if (std::max(arena, prepared) > kMaxSpaceBytes) {
+    return ResourceExhausted("the plan takes ", arena, " bytes for intermediates and ", prepared,
+                             " bytes of prepared weights; expected at most ", kMaxSpaceBytes,
+                             " each: the tensors of the model are too large together");
+  }
   absl::Status status = Verify(model.plan);
   if (!status.ok()) return Internal("the planner made an inconsistent plan: ", Message(status));
   return model;

@@ -72,7 +72,9 @@ void HostTensor::Free::operator()(std::byte* p) const {
 
 HostTensor::HostTensor(DType dtype, Dims dims) : dtype_(dtype), dims_(std::move(dims)) {
   elements_ = NumElements(dims_);
-  if (!Allocate()) throw std::bad_alloc();
+  if (Allocate()) return;
+  if (!Job::HasRoom(byte_size())) Job::Current()->Refuse();
+  throw std::bad_alloc();
 }
 
 bool HostTensor::Allocate() {

@@ -283,6 +283,48 @@ def resize_cubic(g, n):
 
 
 @kind
+def resize_down(g, n):
+    """Each element of the result is a sum of all elements: a table of as many weights."""
+    g.output(g.op("Resize", g.input([1, 1, n]), "", "", g.const([1, 1, 1]), mode="linear", antialias=1), ["?"] * 3)
+
+
+@kind
+def resize_down_cubic(g, n):
+    g.output(g.op("Resize", g.input([1, 1, n]), "", "", g.const([1, 1, 2]), mode="cubic", antialias=1), ["?"] * 3)
+
+
+@kind
+def upsample(g, n):
+    g.opset = 9
+    s = float(root(n))
+    g.output(g.op("Upsample", g.input([1, 1, 4, 4]), g.const([1.0, 1.0, s, s], kind=FLOAT), mode="linear"), ["?"] * 4)
+
+
+@kind
+def attention(g, n):
+    g.opset = 23
+    g.output(g.op("Attention", *[g.input([1, 1, n, 8]) for _ in range(3)], is_causal=1), ["?"] * 4)
+
+
+@kind
+def attention_of_constants(g, n):
+    g.opset = 23
+    g.output(g.op("Attention", *[filled(g, 1, 1, n, 8) for _ in range(3)]), ["?"] * 4)
+
+
+@kind
+def col2im(g, n):
+    s = root(n)
+    g.output(g.op("Col2Im", g.input([1, s * s, 1]), g.const([s, s]), g.const([s, s])), ["?"] * 4)
+
+
+@kind
+def term_counts(g, n):
+    g.output(g.op("TfIdfVectorizer", g.input([8], INT64), max_gram_length=1, min_gram_length=1, max_skip_count=0, mode="TF",
+                  ngram_counts=[0], ngram_indexes=[n, 0], pool_int64s=[0, 1]), ["?"])
+
+
+@kind
 def pad(g, n):
     g.output(g.op("Pad", g.input([4]), g.const([n, n]), mode="reflect" if n < 8 else "constant"))
 
@@ -455,7 +497,7 @@ def models(count):
     for name, size in cases:
         g = Graph(name)
         own = KINDS[name](g, 1 << size) or ()
-        yield f"{name}_2^{size}", g.model(own)
+        yield f"{name}_2^{size}", g.model(own, opset=g.opset)
 
 
 class Server:

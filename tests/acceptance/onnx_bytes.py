@@ -68,6 +68,7 @@ class Graph:
     """Nodes in order; names are chosen unless given."""
 
     count = 0
+    opset = 18
 
     def __init__(self, name="g"):
         self.name, self.nodes, self.constants, self.inputs, self.outputs = name, [], [], [], []

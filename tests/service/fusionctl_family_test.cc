@@ -65,6 +65,46 @@ TEST_F(FusionctlFamilyTest, StepsAreKept) {
   EXPECT_THAT(odd.err, HasSubstr("\"seq\" = 8..256 in multiples of 8"));
 }
 
+TEST_F(FusionctlFamilyTest, RangesThatFitNothingAreNamed) {
+  TestModel m;
+  m.Input("x", {"n", 8}).Node("Softmax", {"x"}, {"y"}).Output("y");
+  const std::string model = Write(m.proto());
+  auto ask = [&](const std::vector<std::string>& options) {
+    return Ctl(With({"kernels", model}, options));
+  };
+  const ProgramResult unknown = ask({"--range", "q=1..5"});
+  EXPECT_EQ(unknown.code, 3);
+  EXPECT_THAT(unknown.err, HasSubstr("--range name \"q\", which is no dim"));
+  const ProgramResult twice = ask({"--range", "n=1..5", "--range", "n=1..6"});
+  EXPECT_EQ(twice.code, 2);
+  EXPECT_THAT(twice.err, HasSubstr("dim \"n\" has two ranges"));
+  const ProgramResult values = ask({"--bind", "n=5", "--bind", "n=6"});
+  EXPECT_EQ(values.code, 2);
+  EXPECT_THAT(values.err, HasSubstr("dim \"n\" is 5 and 6"));
+  const ProgramResult outside = ask({"--range", "n=1..5", "--bind", "n=9"});
+  EXPECT_EQ(outside.code, 3);
+  EXPECT_THAT(outside.err, HasSubstr("--bind \"n\": 9; the plan is for \"n\" = 1..5"));
+}
+
+// Values beyond these cannot be compared with what the plan would compute: that takes no memory
+// before it is known.
+TEST_F(FusionctlFamilyTest, RangesOfVastTensorsAreRefusedWithTheDims) {
+  TestModel m;
+  m.Input("x", {"a", "b", "c", "d"}).Node("Sin", {"x"}, {"s"}).Ints("flat", {-1});
+  m.Node("Reshape", {"s", "flat"}, {"y"}).Output("y");
+  const std::string model = Write(m.proto());
+  for (const char* most : {"256", "1024"}) {
+    std::vector<std::string> words = {"kernels", model};
+    for (const char* dim : {"a", "b", "c", "d"}) {
+      words.emplace_back("--range");
+      words.push_back(StrCat(dim, "=1..", most));
+    }
+    const ProgramResult refused = Ctl(words);
+    EXPECT_EQ(refused.code, 3) << refused.err;
+    EXPECT_THAT(refused.err, HasSubstr("--bind a=VALUE"));
+  }
+}
+
 // A sum of weights that is as long as a sequence is made by every run, at the largest length too,
 // where it is a sum of whole tables; what weights alone say is not.
 TEST_F(FusionctlFamilyTest, ATableByPositionIsAsLongAsTheSequence) {

@@ -45,8 +45,11 @@ size_t Cells(std::string_view line) {
 }
 
 TEST_F(TerminalTest, CommandsFitATerminalOf80Columns) {
-  const std::string model = Write(
-      "bert_tiny", {.seq = 16, .layers = 1, .hidden = 32, .heads = 2, .kv_heads = 2, .ff = 64});
+  const std::string model = WriteAs(
+      std::string(180, 'L') + ".onnx",
+      GenerateModel(*FindModel("bert_tiny"),
+                    {.seq = 16, .layers = 1, .hidden = 32, .heads = 2, .kv_heads = 2, .ff = 64})
+          ->model);
   const std::string store = dir_.path("store");
   const std::vector<std::vector<std::string>> commands = {
       {"plan", model, "--nodes", "--store", store},
@@ -97,7 +100,7 @@ TEST_F(TerminalTest, ListAndReportSayWhichModelAPlanIsOf) {
 
 TEST_F(TerminalTest, NamesOfOthersDoNothingToATerminal) {
   const std::string store = dir_.path("store");
-  const std::string evil = "m\x1b[31m\x1b]0;owned\x07\xe2\x80\xae.onnx";
+  const std::string evil = "m\x1b[31m\x1b]0;owned\x07\xe2\x80\xae\nplan 0123 of y.onnx";
   const std::string model = WriteAs(evil, GenerateModel(*FindModel("mlp"), SmallMlp())->model);
   for (const std::vector<std::string>& words :
        {std::vector<std::string>{"bench", model, "--pairs", "3", "--store", store},
@@ -114,11 +117,50 @@ TEST_F(TerminalTest, NamesOfOthersDoNothingToATerminal) {
       EXPECT_THAT(text, Not(HasSubstr("\x1b"))) << words[0];
       EXPECT_THAT(text, Not(HasSubstr("\x07"))) << words[0];
       EXPECT_THAT(text, Not(HasSubstr("\xe2\x80\xae"))) << words[0];
+      EXPECT_THAT(text, Not(HasSubstr("\nplan 0123"))) << words[0];
     }
   }
   EXPECT_EQ(Json::parse(BareCtl({"list", "--store", store, "--json"}).out)["plans"][0]["model"],
             evil.substr(0, evil.size() - 5))
       << "programs get the name itself";
+}
+
+TEST_F(TerminalTest, NamesThatAreNotAsciiAreShownAsTheyAre) {
+  const std::string store = dir_.path("store");
+  const std::string model = "\xe3\x83\xa2\xe3\x83\x87\xe3\x83\xab";
+  TestModel m;
+  m.Input("x", {"\xe3\x83\x90", 64})
+      .Node("Softmax", {"x"}, {"\xe5\xb1\xa4"})
+      .Output("\xe5\xb1\xa4");
+  const std::string path = WriteAs(model + ".onnx", m.proto());
+  const ProgramResult open = BareCtl({"plan", path, "--store", store});
+  EXPECT_THAT(open.err, HasSubstr("dim \"\xe3\x83\x90\""));
+  ASSERT_EQ(BareCtl({"plan", path, "--bind", "\xe3\x83\x90=5", "--store", store}).code, 0);
+  EXPECT_THAT(BareCtl({"list", "--store", store}).out, HasSubstr("  " + model + "  "));
+  TestModel bad;
+  bad.Input("x", {4, 8}).Input("y", {5, 7}).Node("\x41\x64\x64", {"x", "y"}, {"\xe5\xb1\xa4"});
+  bad.Output("\xe5\xb1\xa4");
+  const ProgramResult refused = BareCtl({"plan", WriteAs("bad.onnx", bad.proto())});
+  EXPECT_EQ(refused.code, 3);
+  EXPECT_THAT(refused.err, Not(HasSubstr("\\x")));
+}
+
+// What no format can say is refused where it arises: a step of a node here.
+TEST_F(TerminalTest, StepsBeyondEveryLimitAreNamed) {
+  const int64_t long_one = int64_t{1} << 30;
+  TestModel m(23);
+  for (const char* name : {"q", "k", "v"}) m.Input(name, {1, 1, long_one, 8});
+  m.Node("Attention", {"q", "k", "v"}, {"y"}).Output("y");
+  TestModel image(18);
+  image.Input("x", {1, int64_t{1} << 30, 1}).Ints("size", {32768, 32768});
+  image.Node("Col2Im", {"x", "size", "size"}, {"y"}).Output("y");
+  for (const auto& [name, model] :
+       {std::pair("Attention", m.proto()), std::pair("Col2Im", image.proto())}) {
+    const ProgramResult refused = BareCtl({"kernels", WriteAs("large.onnx", model)});
+    EXPECT_EQ(refused.code, 3) << refused.err;
+    EXPECT_THAT(refused.err, AllOf(HasSubstr(StrCat("(", name, ")")), HasSubstr("too large"),
+                                   HasSubstr("expected at most")));
+  }
 }
 
 TEST_F(TerminalTest, AnOpenDimIsNamedAsTheModelDoesWithTheOptionsThatHelp) {

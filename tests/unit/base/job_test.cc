@@ -198,6 +198,43 @@ TEST(JobMemory, ANewcomerIsServedAtTheCostOfTheHeaviest) {
   EXPECT_TRUE(other.Join().ok());
 }
 
+// As a table that an operator makes: without a step of the job.
+TEST(JobMemory, ALargeBlockIsToldBeforeItIsTaken) {
+  JobMemory memory(30 * kMiB);
+  Job large("import", {.bytes = 100 * kMiB}, &memory, "other", nullptr);
+  EXPECT_TRUE(large
+                  .Do([&] {
+                    const std::vector<char> block(static_cast<size_t>(20 * kMiB));
+                    EXPECT_GE(memory.used_bytes(), 20 * kMiB);
+                    return absl::OkStatus();
+                  })
+                  .ok());
+  Holder holder(&memory, "other", 20 * kMiB);
+  const absl::Status over = large.Do([&] {
+    const AtNode at("resize", "Resize");
+    const std::vector<char> block(static_cast<size_t>(25 * kMiB));
+    ADD_FAILURE() << "there was no room for it";
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(over.code(), absl::StatusCode::kResourceExhausted);
+  EXPECT_THAT(std::string(over.message()), HasSubstr("node \"resize\" (Resize)"));
+  EXPECT_TRUE(RetryAfterOf(over).has_value()) << over;
+  EXPECT_TRUE(holder.Join().ok());
+}
+
+TEST(JobMemory, ALargeBlockIsRefusedWhereNobodyWaits) {
+  FakeClock clock;
+  const CancelToken cancel(clock, std::chrono::seconds(5));
+  clock.Advance(std::chrono::seconds(6));
+  Job job("import", {}, nullptr, "", &cancel);
+  const absl::Status over = job.Do([&] {
+    const std::vector<char> block(static_cast<size_t>(2 * kMiB));
+    ADD_FAILURE() << "nobody waits for it";
+    return absl::OkStatus();
+  });
+  EXPECT_EQ(over.code(), absl::StatusCode::kDeadlineExceeded);
+}
+
 TEST(JobMemory, CountsJobsThatAreThere) {
   JobMemory memory(100 * kMiB);
   {

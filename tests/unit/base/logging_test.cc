@@ -27,7 +27,9 @@ TEST(Logging, FieldsBecomeJsonOfTheirType) {
 TEST(Logging, HostileTextStaysOneLineOfValidJson) {
   CollectingLogger logger;
   logger.Warning("odd", {{"text", std::string_view("a\"\n\xff\0b", 6)}});
-  ASSERT_EQ(logger.lines.size(), 1u);
+  logger.Warning("odd", {{"text", "\xe5\xb1\xa4\xe2\x80\xae"}});
+  ASSERT_EQ(logger.lines.size(), 2u);
+  EXPECT_THAT(logger.lines[1], testing::HasSubstr("\xe5\xb1\xa4\\u202e"));
   EXPECT_EQ(logger.lines[0].find('\n'), std::string::npos);
   EXPECT_THAT(logger.lines[0], testing::HasSubstr(R"("a\"\n)"));
   EXPECT_THAT(logger.lines[0], testing::HasSubstr(R"(\u0000b)"));

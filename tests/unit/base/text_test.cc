@@ -19,8 +19,29 @@ TEST(Text, QuoteRoundTripsEveryByte) {
   EXPECT_EQ(pos, quoted.size());
 }
 
+TEST(Text, QuoteShowsNamesAsTheyAre) {
+  EXPECT_EQ(Quote("\xe5\xb1\xa4/\"a\\b\""), "\"\xe5\xb1\xa4/\\\"a\\\\b\\\"\"");
+  EXPECT_EQ(Quote("x\ny\xe2\x80\xaez\xff"), "\"x\\x0ay\\u202ez\\xff\"");
+  for (const char* text :
+       {"\xe5\xb1\xa4", "a\xe2\x80\xae", "\xd8\x9c", "\xc2\x9b", "\xe2\x80", "\\u202e"}) {
+    size_t pos = 0;
+    std::string back;
+    ASSERT_TRUE(Unquote(Quote(text), &pos, &back));
+    EXPECT_EQ(back, text);
+  }
+}
+
+TEST(Text, QuoteShortCutsBetweenCharacters) {
+  std::string name;
+  for (int i = 0; i < 100; ++i) name += "\xe5\xb1\xa4";
+  const std::string shown = QuoteShort(name);
+  EXPECT_LT(shown.size(), 140U);
+  EXPECT_EQ(shown.find("\\x"), std::string::npos) << shown;
+}
+
 TEST(Text, UnquoteRefusesBrokenStrings) {
-  for (const char* text : {"", "abc", "\"open", "\"\\", "\"\\x1", "\"\\xzz\""}) {
+  for (const char* text :
+       {"", "abc", "\"open", "\"\\", "\"\\x1", "\"\\xzz\"", "\"\\u20\"", "\"\\u202\""}) {
     size_t pos = 0;
     std::string out;
     EXPECT_FALSE(Unquote(text, &pos, &out)) << text;

@@ -18,6 +18,8 @@ TEST(Wrapped, BreaksAtSpaces) {
       << "at most in the middle";
   EXPECT_EQ(Wrapped("--a  one two three", 12, 5), "--a  one two\n     three");
   EXPECT_EQ(Wrapped("caf\xc3\xa9 tw", 7), "caf\xc3\xa9 tw") << "a character is a cell";
+  EXPECT_EQ(Wrapped("\xe5\xb1\xa4\xe5\xb1\xa4 two", 7), "\xe5\xb1\xa4\xe5\xb1\xa4\n  two")
+      << "a wide one is two";
 }
 
 }  // namespace

@@ -47,11 +47,6 @@ TEST(Shown, OwnColoursStayAndEnd) {
   EXPECT_EQ(Shown("\x1b[8mhidden \x1b[2J", true), "\\x1b[8mhidden \\x1b[2J");
 }
 
-TEST(ShownJson, IsTheSameJson) {
-  EXPECT_EQ(ShownJson("{\n  \"a\": \"x\xc2\x9b\xe2\x80\xae\x7f caf\xc3\xa9\"\n}"),
-            "{\n  \"a\": \"x\\u009b\\u202e\\u007f caf\xc3\xa9\"\n}");
-}
-
 TEST(UserWords, FieldsOfTheRequestAreOptions) {
   Arguments a;
   a.lock = "my.lock";
@@ -169,6 +164,22 @@ TEST(Table, LongHeadingsAreCutAndEmptyColumnsAreNotMissed) {
   for (std::string_view line : StrSplit(text, '\n')) EXPECT_LE(line.size(), 30U) << text;
   EXPECT_THAT(text, HasSubstr("groups  the smallest change"));
   EXPECT_THAT(text, Not(HasSubstr("pinned")));
+}
+
+TEST(Table, WideNamesStayAndAlign) {
+  Table table({{"model", Table::kCut}, {"nodes", Table::kRight}});
+  table.Add({"\xe3\x83\xa2\xe3\x83\x87\xe3\x83\xab.onnx", "1"});  // 11 cells
+  table.Add({"a\nplan b\xe2\x80\xae", "12"});
+  EXPECT_EQ(table.ToString(0),
+            "model              nodes\n"
+            "\xe3\x83\xa2\xe3\x83\x87\xe3\x83\xab.onnx            1\n"
+            "a\\x0aplan b\\u202e     12\n");
+}
+
+// Who names a model forges no line of the headline in which it stands.
+TEST(Bold, IsOneLine) {
+  EXPECT_EQ(Bold("x\nplan 1234 of y.onnx\xe2\x80\xae"), "x\\x0aplan 1234 of y.onnx\\u202e");
+  EXPECT_EQ(Bold("caf\xc3\xa9"), "caf\xc3\xa9");
 }
 
 TEST(Table, IsWholeWhereThereIsNoTerminal) {

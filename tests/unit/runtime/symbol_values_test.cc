@@ -56,7 +56,8 @@ TEST(SymbolUnits, SaysWhichSymbolNoInputShows) {
   Plan plan = OpenPlan();
   plan.inputs = {0, -1};
   EXPECT_THAT(std::string(SymbolUnits(plan, {{3, 16}, {3, 20}}, kNames).status().message()),
-              HasSubstr("no dim of an input says what \"past\" is"));
+              HasSubstr("no dim of an input that kernels read says what \"past\" is (of input "
+                        "\"mask\" at most the shape is used)"));
 }
 
 TEST(DimsAt, EvaluatesDimsAndStrides) {
