@@ -104,6 +104,6 @@ absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& de
 inline constexpr char kFailedRules[] = "fusion.v1/failed_rules";
 
 /// Raised whenever an equal request would get another plan; part of every plan key.
-inline constexpr int kPlannerVersion = 44;
+inline constexpr int kPlannerVersion = 45;
 
 }  // namespace fusion

@@ -6,7 +6,7 @@ namespace {
 class CpuBackend final : public Backend {
  public:
   std::string_view name() const override { return "cpu"; }
-  int version() const override { return 22; }
+  int version() const override { return 23; }
   absl::StatusOr<KernelSource> Emit(const Schedule& schedule, const DeviceSpec& device,
                                     std::string_view symbol,
                                     const EmitOptions& options) const override {
