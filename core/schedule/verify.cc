@@ -358,6 +358,15 @@ class Verifier {
                        : StrideAlong(access.index, b.layout.strides, d) == 1;
   }
 
+  absl::Status CheckColumns(const MmaStmt& s) const {
+    for (const Access* access : {&s.b, &s.c}) {
+      if (LieAlong(*access, s.n)) continue;
+      return Fail(StrCat("mma over columns of ", s_.buffer(access->buffer).name,
+                         ", which do not lie along dim ", s_.dim(s.n).name));
+    }
+    return absl::OkStatus();
+  }
+
   // Operands of the type of the sum, or narrower ones: columns as instructions want them, rows of
   // their type or of the sum's.
   absl::Status CheckOperands(const MmaStmt& s) const {
@@ -372,13 +381,9 @@ class Verifier {
     if (b.layout.pack != pack) {
       return Fail(StrCat("mma over columns of ", b.name, ", which are not in packs of ", pack));
     }
-    if (!LieAlong(s.b, s.n) || !LieAlong(s.c, s.n)) {
-      return Fail(StrCat("mma over columns of ", b.name, ", which do not lie along dim ",
-                         s_.dim(s.n).name));
-    }
     const bool pairs = rows == DType::kBF16 && b.dtype == DType::kBF16;
     if (s.flushes && !pairs) return Fail("mma flushes what is no product of bf16 by bf16");
-    if (pack == 1) return absl::OkStatus();
+    if (pack == 1) return CheckColumns(s);
     if (s.over.empty()) return Fail("mma in packs of no dim");
     // What instructions take at once: neighbours along the last summed dim.
     const DimId along = s.over.back();
@@ -389,7 +394,7 @@ class Verifier {
     }
     const Buffer& a = s_.buffer(s.a.buffer);
     const bool lie = a.layout.blocked < 0 && LieAlong(s.a, along);
-    if (rows == DType::kF32 || lie) return absl::OkStatus();
+    if (rows == DType::kF32 || lie) return CheckColumns(s);
     return Fail(
         StrCat("mma over rows of ", a.name, ", which do not lie along dim ", s_.dim(along).name));
   }

@@ -151,6 +151,9 @@ TEST(Schedule, ProductsOfNarrowOperands) {
   EXPECT_EQ(said("bf16", "bf16", "blocked 1 by 4 pack 2", "", "k, m"),
             "schedule \"s\": mma over rows of p0, which do not lie along dim k");
   EXPECT_EQ(said("f32", "bf16", "blocked 1 by 4 pack 2", "", "k, m"), "");
+  EXPECT_EQ(said("f32", "f32", "strides [5, 1]"), "");
+  EXPECT_EQ(said("f32", "f32", "strides [1, 7]"),
+            "schedule \"s\": mma over columns of p1, which do not lie along dim n");
 }
 
 constexpr const char* kPlaced = R"(schedule "scatter" {
