@@ -9,6 +9,8 @@
 #include "core/base/contains.h"
 #include "core/base/file.h"
 #include "core/base/nearest_word.h"
+#include "core/base/number_word.h"
+#include "core/base/utf8.h"
 #include "core/base/wrapped_text.h"
 #include "server/allowed_hosts.h"
 
@@ -27,6 +29,8 @@ constexpr const char* kFooter =
     "Signals: SIGTERM and SIGINT drain and stop, within drain-seconds + 2 grace-seconds; another "
     "SIGINT stops at once. SIGHUP reads certificates and tokens again.\n"
     "Exit codes: 0 stopped as asked, 1 cannot start or broken, 2 bad flags or config file.";
+
+constexpr int64_t kMaxConfigBytes = int64_t{1} << 20;
 
 // For CLI11: empty if all is well.
 std::string Complaint(const absl::Status& status) { return std::string(Message(status)); }
@@ -131,6 +135,7 @@ void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::str
                   "A connection without a call for so long is closed; clients open another when "
                   "they need one")
       ->check(CLI::Range(1.0, 86400.0))
+      ->check(IsANumber)
       ->capture_default_str();
   app->add_option(
          "--tenant-limit", *limits,
@@ -146,12 +151,14 @@ void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::str
   app->add_option("--call-seconds", config->call_seconds,
                   "Longest a call may take, whatever its own deadline is; not of an administrator")
       ->check(CLI::Range(0.1, 86400.0))
+      ->check(IsANumber)
       ->capture_default_str();
   app->add_option(
          "--abandoned-build-seconds", config->abandoned_build_seconds,
          "Planning and compiling that nobody waits for any more goes on for so long, for a "
          "caller that tries again; then it is cancelled. Below 0: it always goes on")
       ->check(CLI::Range(-1.0, 86400.0))
+      ->check(IsANumber)
       ->capture_default_str();
 }
 
@@ -245,6 +252,7 @@ void AddCompileOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--compile-seconds", config->compile_seconds,
                   "Seconds the compiler may take for one kernel")
       ->check(CLI::Range(0.1, 3600.0))
+      ->check(IsANumber)
       ->capture_default_str();
   app->add_option("--compiler", config->compiler,
                   "Compiler of the kernels, absolute path; one of --allow-compiler. Default: the "
@@ -280,6 +288,7 @@ void AddSandboxOptions(CLI::App* app, ServerConfig* config, std::string* sandbox
          "a plan that took too long, are not tried again. A kernel that killed two workers "
          "is not tried again at all")
       ->check(CLI::Range(0.0, 1e7))
+      ->check(IsANumber)
       ->capture_default_str();
 }
 
@@ -296,10 +305,12 @@ void AddLifeOptions(CLI::App* app, ServerConfig* config, std::string* level) {
                   "Seconds between saying 'not ready' and refusing calls, for load balancers to "
                   "notice; 0 where there is none")
       ->check(CLI::Range(0.0, 3600.0))
+      ->check(IsANumber)
       ->capture_default_str();
   app->add_option("--grace-seconds", config->grace_seconds,
                   "Seconds that running calls and compiles get to end after that")
       ->check(CLI::Range(0.0, 3600.0))
+      ->check(IsANumber)
       ->capture_default_str();
   app->add_option("--log-usual", config->log_usual,
                   "Most calls a second that are logged of those that end OK with a plan from the "
@@ -359,7 +370,10 @@ std::vector<std::string> ContradictionsIn(const ServerConfig& config, const Word
 void AddOptions(CLI::App* app, CommandLine* line, Words* words) {
   app->footer(kFooter);
   app->set_version_flag("--version", StrCat("fusiond ", ServerVersion()));
-  app->set_config("--config", "", "File with options, one 'name = value' a line");
+  app->set_config("--config", "", "File with options, one 'name = value' a line")
+      ->check([](const std::string& path) {
+        return Complaint(ReadFile(path, kMaxConfigBytes).status());
+      });
   app->add_flag("--check-config", line->check_only,
                 "Say whether a start with these options would work, and why not; start nothing. "
                 "Exit code 0 or 2")
@@ -435,10 +449,9 @@ std::string WhyNot(std::vector<std::string> words, std::vector<CLI::ConfigItem> 
   return "";
 }
 
-// `path` may be no file that can be read, which the parser says itself.
+// `path` may be no file that can be read, which the check of --config says.
 void SiftConfigFile(const std::string& path, ConfigLines* lines, Sifted* out) {
-  constexpr int64_t kMaxFileBytes = int64_t{1} << 20;
-  absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxConfigBytes);
   if (!text.ok()) return;
   *lines = ConfigLines(path, *text);
   std::istringstream in(*text);
@@ -528,7 +541,7 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     failure = WordsOf(error);
   }
   if (app.get_config_ptr()->count() > 0) {
-    line.config.config_file = app.get_config_ptr()->as<std::string>();
+    line.config.config_file = app.get_config_ptr()->results().back();
     SiftConfigFile(line.config.config_file, &line.lines, &sifted);
   }
   if (sifted.problems.empty() && !failure.empty()) sifted.problems.push_back(failure);
@@ -549,7 +562,9 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
     line.problems = std::move(sifted.problems);
   } else if (!sifted.problems.empty()) {
     line.exit_code = 2;
-    for (const std::string& one : sifted.problems) line.text += StrCat("fusiond: ", one, "\n");
+    for (const std::string& one : sifted.problems) {
+      line.text += StrCat("fusiond: ", OneLine(one), "\n");
+    }
   }
   return line;
 }

@@ -14,6 +14,7 @@
 
 #include "absl/synchronization/mutex.h"
 #include "core/base/shortage.h"
+#include "core/base/utf8.h"
 #include "server/check_config.h"
 #include "server/daemon.h"
 #include "server/grpc_server.h"
@@ -117,7 +118,7 @@ int Run(const CommandLine& line, const ServiceNotice& notice) {
   absl::StatusOr<std::unique_ptr<Daemon>> daemon = Daemon::Start(config, SiblingPrograms(), logger);
   if (!daemon.ok()) {
     std::string why = line.lines.Locate(Message(daemon.status()), line.given);
-    std::fprintf(stderr, "fusiond: %s\n", why.c_str());
+    std::fprintf(stderr, "fusiond: %s\n", OneLine(why).c_str());
     return 1;
   }
   notice.Send("READY=1\nSTATUS=serving");
@@ -131,7 +132,9 @@ int Run(const CommandLine& line, const ServiceNotice& notice) {
 
 // Every finding has its line.
 int Check(const CommandLine& line) {
-  for (const std::string& problem : line.problems) std::printf("bad   %s\n", problem.c_str());
+  for (const std::string& problem : line.problems) {
+    std::printf("bad   %s\n", OneLine(problem).c_str());
+  }
   size_t wrong = line.problems.size();
   bool busy = false;
   for (const ConfigFinding& finding : CheckConfig(line.config, SiblingPrograms())) {
@@ -139,7 +142,7 @@ int Check(const CommandLine& line) {
     busy |= finding.busy;
     if (!ok && !finding.busy) ++wrong;
     std::string text = ok ? finding.what : line.lines.Locate(Message(finding.status), line.given);
-    std::printf("%s  %s\n", ok ? "ok  " : finding.busy ? "busy" : "bad ", text.c_str());
+    std::printf("%s  %s\n", ok ? "ok  " : finding.busy ? "busy" : "bad ", OneLine(text).c_str());
   }
   std::printf("%s\n", wrong > 0 ? "a start would not work"
                       : busy    ? "a start would work once nobody uses what is busy"

@@ -9,6 +9,7 @@
 #include "client/fusionctl/help.h"
 #include "client/fusionctl/model_options.h"
 #include "client/fusionctl/option_words.h"
+#include "core/base/number_word.h"
 #include "core/base/text.h"
 #include "core/bundle/text.h"
 
@@ -114,6 +115,7 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
   app->add_option("--deadline", a->deadline,
                   "seconds that the service has for an answer; default: 300")
       ->check(CLI::Range(0.001, 86400.0))
+      ->check(IsANumber)
       ->type_name("S");
   app->add_flag("--json", a->json, "one JSON object on stdout");
   app->add_flag("--quiet", a->quiet, "no progress on stderr");
@@ -213,6 +215,7 @@ void AddResilience(CLI::App* run, Arguments* a) {
   run->add_option("--load-deadline", a->load_deadline,
                   "with a cache or --fallback: seconds for plan and kernels, retries included")
       ->check(CLI::Range(0.001, 86400.0))
+      ->check(IsANumber)
       ->capture_default_str()
       ->type_name("S");
   for (CLI::Option* option : {cache, user, fallback}) option->group("When the service is away");
@@ -255,6 +258,7 @@ void AddBench(CLI::App* app, Arguments* a) {
   AddDataOptions(bench, a);
   bench->add_option("--seconds", a->seconds, "time for pairs of runs; 10000 pairs are the most")
       ->check(CLI::Range(0.01, 86400.0))
+      ->check(IsANumber)
       ->capture_default_str()
       ->type_name("S");
   bench->add_option("--pairs", a->pairs, "exactly so many pairs of runs, whatever they take")

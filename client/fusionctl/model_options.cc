@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "client/fusionctl/option_words.h"
+#include "core/base/number_word.h"
 #include "core/bundle/text.h"
 
 namespace fusion {
@@ -213,7 +214,10 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
       ->check(CheckNotEmpty)
       ->type_name("FILE");
   auto add_pressure = [app](const char* name, double* field, const char* help) {
-    app->add_option(name, *field, help)->check(CLI::Range(0.0, 1.0))->type_name("X");
+    app->add_option(name, *field, help)
+        ->check(CLI::Range(0.0, 1.0))
+        ->check(IsANumber)
+        ->type_name("X");
   };
   add_pressure("--memory-pressure", &a->options.hints.memory_pressure,
                "0..1; above 0.8 the plan of the least peak memory");

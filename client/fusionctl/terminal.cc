@@ -24,7 +24,7 @@ bool g_colour_allowed = true;
 
 // Names come from elsewhere: they forge no lines, and leave room for what follows.
 std::string Coloured(const std::string& text, const char* code) {
-  constexpr size_t kRoom = 2;
+  constexpr size_t kRoom = 8;  // an indent, and what follows the word
   const size_t columns = StdoutColumns();
   std::string line = OneLine(text);
   if (columns > kRoom) line = CutToCells(line, columns - kRoom);

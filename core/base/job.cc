@@ -1,8 +1,10 @@
 #include "core/base/job.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <thread>
 
 #include "absl/strings/cord.h"
 #include "core/base/retry_after.h"
@@ -14,6 +16,15 @@ namespace {
 
 constinit thread_local Job* current_job = nullptr;
 constinit thread_local const AtNode* current_node = nullptr;
+
+// How long a large block waits for jobs that have to end.
+constexpr auto kWait = std::chrono::milliseconds(2);
+constexpr int kMostWaits = 1000;
+
+// Only with jobs that have to end do all jobs hold more than they may.
+bool IsCrowded(const JobMemory* memory) {
+  return memory != nullptr && memory->used_bytes() > memory->limit_bytes();
+}
 
 // Job::Step throws it. Code that handles std::bad_alloc handles it too.
 class JobIsOver : public std::bad_alloc {
@@ -88,7 +99,12 @@ bool Job::HasRoom(int64_t bytes) {
   if (bytes > job->limits_.bytes - job->bytes_) return false;
   if (bytes < kReportBytes) return true;
   if (job->over_ != Over::kNo) return false;
-  const Over why = job->Look(job->bytes_ + bytes);
+  Over why = job->Look(job->bytes_ + bytes);
+  // Jobs that have to end hold what they have until they come to a step.
+  for (int wait = 0; why == Over::kNo && wait < kMostWaits && IsCrowded(job->shared_); ++wait) {
+    std::this_thread::sleep_for(kWait);
+    why = job->Look(job->bytes_ + bytes);
+  }
   if (why == Over::kNo) return true;
   job->NoteWhere();
   job->over_ = why;

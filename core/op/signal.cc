@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/base/job.h"
 #include "core/op/forms.h"
 #include "core/tensor/onnx_dtype.h"
 
@@ -70,6 +71,7 @@ absl::StatusOr<HostTensor> FourierMatrix(DType type, const SignalDims& x,
   }
   HostTensor matrix(type, {rows, columns});
   for (int64_t n = 0; n < x.extent; ++n) {
+    Job::Step(columns);
     for (int64_t k = 0; k < how.bins(); ++k) {
       const auto turn = static_cast<size_t>(n * k % how.length);
       const int64_t real = n * x.parts * columns + how.parts() * k;

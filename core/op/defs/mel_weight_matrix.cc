@@ -1,5 +1,6 @@
 #include <cmath>
 
+#include "core/base/job.h"
 #include "core/op/signal.h"
 
 namespace fusion {
@@ -81,6 +82,7 @@ OpDef DefineMelWeightMatrix() {
                 weights.SetDouble(line * mel.bins + i,
                                   static_cast<double>(part) / static_cast<double>(whole));
               };
+              Job::Step(edge[2] - edge[0] + 1);
               set(edge[1], 1, 1);
               for (int64_t j = edge[0]; j < edge[1]; ++j) set(j, j - edge[0], edge[1] - edge[0]);
               for (int64_t j = edge[1]; j < edge[2]; ++j) set(j, edge[2] - j, edge[2] - edge[1]);

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "tests/support/scratch_dir.h"
 
@@ -140,6 +141,43 @@ TEST(ConfigTest, EverythingThatIsWrongIsSaid) {
     EXPECT_THAT(all, HasSubstr(problem));
   }
   EXPECT_TRUE(Parse({"--check-config"}).problems.empty());
+}
+
+// A pipe would be waited for, a device read without end.
+TEST(ConfigTest, AConfigFileIsARegularFile) {
+  ScratchDir dir;
+  const std::string pipe = dir.path("pipe");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const auto& [path, why] : std::vector<std::pair<std::string, std::string>>{
+           {pipe, "is a pipe, not a regular file"},
+           {"/dev/zero", "is a device, not a regular file"},
+           {dir.path(""), "is a directory, not a regular file"},
+           {dir.path("none"), "cannot be opened: "}}) {
+    CommandLine line = Parse({"--config", path.c_str()});
+    EXPECT_EQ(line.exit_code, 2) << path;
+    EXPECT_THAT(line.text, testing::AllOf(HasSubstr("--config: file "), HasSubstr(why)));
+    line = Parse({"--config", path.c_str(), "--check-config"});
+    ASSERT_EQ(line.problems.size(), 1U) << path;
+    EXPECT_THAT(line.problems[0], HasSubstr(why));
+  }
+}
+
+TEST(ConfigTest, WordsOfAFileDoNothingToATerminal) {
+  ScratchDir dir;
+  const std::string file = dir.Write("a.conf", "\x1b[31mred = 1\n");
+  const CommandLine line = Parse({"--config", file.c_str()});
+  EXPECT_EQ(line.exit_code, 2);
+  EXPECT_THAT(line.text, testing::AllOf(HasSubstr("\\x1b[31m"), testing::Not(HasSubstr("\x1b"))));
+}
+
+TEST(ConfigTest, NaNIsNoNumber) {
+  for (const char* option :
+       {"--call-seconds", "--drain-seconds", "--grace-seconds", "--abandoned-build-seconds",
+        "--failure-ttl-seconds", "--compile-seconds", "--connection-idle-seconds"}) {
+    const CommandLine line = Parse({option, "nan"});
+    EXPECT_EQ(line.exit_code, 2) << option;
+    EXPECT_THAT(line.text, HasSubstr("expected a number, got \"nan\""));
+  }
 }
 
 TEST(ConfigTest, LevelsOfTheSearchAreThoseThatThereAre) {

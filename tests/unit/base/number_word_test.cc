@@ -1,0 +1,18 @@
+#include "core/base/number_word.h"
+
+#include <gtest/gtest.h>
+
+namespace fusion {
+namespace {
+
+TEST(IsANumber, NaNIsNone) {
+  for (const char* word : {"0", "1.5", "-3", "1e9", "inf", "words are for others to refuse"}) {
+    EXPECT_EQ(IsANumber(word), "");
+  }
+  for (const char* word : {"nan", "-nan", "NaN", "nan(7)"}) {
+    EXPECT_EQ(IsANumber(word), std::string("expected a number, got \"") + word + "\"");
+  }
+}
+
+}  // namespace
+}  // namespace fusion
