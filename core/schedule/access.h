@@ -29,7 +29,8 @@ Dims ElementStrides(const Buffer& buffer, const Dims& lengths);
 int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d,
                     const BufferLayout& layout = {});
 
-/// The same for an access, where the window of each dim of the schedule is `windows` long.
+/// The same for an access, where the window of each dim of the schedule is `windows` long. Rows of
+/// local buffers may be padded: those of one element count as padded.
 int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& windows, DimId d);
 
 /// True if a value of the steps of `each` may be another one for other coordinates of `d`.

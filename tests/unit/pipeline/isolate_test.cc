@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/cord.h"
+#include "core/base/job.h"
 #include "tests/support/capturing_logger.h"
 
 namespace fusion {
@@ -61,6 +63,11 @@ TEST(IsolateFailures, AKernelOfTheVariantAloneCostsTheVariantAlone) {
   // A node by itself cannot be taken apart, and names the node.
   const absl::Status single = IsolateFailures(plan, {{}, wrong, {}}, logger, &alone);
   EXPECT_THAT(Message(single), HasSubstr("(single): it is wrong"));
+  const absl::Status ours =
+      IsolateFailures(plan, {{}, Internal("it is broken"), {}}, logger, &alone);
+  EXPECT_TRUE(absl::IsInternal(ours));
+  EXPECT_EQ(Message(ours), "node \"\" (single): kernel fk_single (single): it is broken");
+  EXPECT_EQ(ours.GetPayload(kFailedNode), absl::Cord("2"));
 }
 
 TEST(AloneOf, HasWhatAPlanWasToldOfItsVariants) {
