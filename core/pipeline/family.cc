@@ -74,7 +74,9 @@ class FamilyMaker {
   // Why there is no one plan, in the words of the model.
   absl::Status Refusal(const absl::Status& why) const {
     // Without lines of generated text.
-    const std::string message(Message(why).substr(0, Message(why).find(": \"")));
+    std::string_view told = Message(why);
+    told = told.substr(0, std::min(told.find(": \""), told.find(" in \"")));
+    const std::string message(told);
     constexpr std::string_view kOptions = "options.dim_ranges";
     std::vector<std::string> nodes;
     for (int node : blamed_) {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 #include <limits>
 #include <map>
 #include <variant>
@@ -211,9 +212,10 @@ void CpuEmitter::WriteNeedsOutside(int64_t border, int64_t extent) {
   }
 }
 
-// The range that an access walks along a dim, as two numbers of the source; they have these names.
+// The first and the last coordinate that an access walks along a dim, as two numbers of the source;
+// they have these names.
 void CpuEmitter::WriteReachRange(DimId d, const Access& access, const LoopRanges& walked,
-                                 const std::string& begin, const std::string& end) {
+                                 const std::string& begin, const std::string& last) {
   const int64_t extent = dim(d).extent;
   std::string from = "0";
   std::string to = StrCat(extent);
@@ -229,16 +231,17 @@ void CpuEmitter::WriteReachRange(DimId d, const Access& access, const LoopRanges
     if (g.end < extent) to = StrCat("min_i64(", to, ", ", std::max<int64_t>(g.end, 0), ")");
   }
   out_.Line("const i64 ", begin, " = ", from, ";");
-  out_.Line("const i64 ", end, " = ", to, ";");
+  out_.Line("const i64 ", last, " = ", to, " - 1;");
 }
 
 // The reach of an access: none where a dim has no coordinates, too much where it begins before the
-// first element.
+// first element. Numbers are not added up: a polynomial of the symbols has few terms (FitSize).
 void CpuEmitter::WriteAccessReach(const Access& access, const LoopRanges& walked) {
   const Buffer& b = buffer(access.buffer);
   std::map<DimId, std::pair<std::string, std::string>> range;
   LinearCode first;
   LinearCode last;
+  std::string constants;
   int64_t least = 0;  // of the member
   std::vector<std::string> walks;
   out_.Open("");
@@ -248,26 +251,24 @@ void CpuEmitter::WriteAccessReach(const Access& access, const LoopRanges& walked
     if (e.indirect() >= 0) {
       // What a tensor holds is clamped to the dim where it is read.
       walks.push_back(StrCat("0 < ", b.shape[i]));
-      const std::string length = StrCat("n", i);
-      out_.Line("const i64 ", length, " = ", b.shape[i], " - 1;");
-      last.Add(length, stride);
+      const std::string place = StrCat("n", i);
+      out_.Line("const i64 ", place, " = ", b.shape[i], " - 1;");
+      last.Add(place, stride);
       continue;
     }
-    first.Add(e.constant() * stride);
-    last.Add(e.constant() * stride);
-    least += e.constant() * stride;
+    const int64_t constant = e.constant() * stride;
+    if (constant != 0) constants += StrCat(constant < 0 ? " - " : " + ", std::abs(constant));
+    least += constant;
     for (const IndexExpr::Term& t : e.terms()) {
       auto [it, fresh] = range.try_emplace(t.axis, StrCat("b", t.axis), StrCat("e", t.axis));
       const auto& [begin, end] = it->second;
       if (fresh) {
         WriteReachRange(t.axis, access, walked, begin, end);
-        walks.push_back(StrCat(begin, " < ", end));
+        walks.push_back(StrCat(begin, " <= ", end));
       }
       const int64_t step = t.coefficient * stride;
       first.Add(step > 0 ? begin : end, step);
       last.Add(step > 0 ? end : begin, step);
-      if (step < 0) first.Add(-step);
-      if (step > 0) last.Add(-step);
       auto known = walked.find(t.axis);
       const IndexRange whole =
           Guarded(known != walked.end() ? known->second : IndexRange{0, dim(t.axis).extent}, t.axis,
@@ -278,9 +279,10 @@ void CpuEmitter::WriteAccessReach(const Access& access, const LoopRanges& walked
   if (!walks.empty()) out_.Open("if (", StrJoin(walks, " && "), ")");
   // Ranges of single dims are more than what is walked where a condition joins several.
   if (least >= 0) {
-    out_.Line("if (", first.ToString(), " < 0) return ", std::numeric_limits<int64_t>::max(), ";");
+    out_.Line("if (", first.ToString(), constants, " < 0) return ",
+              std::numeric_limits<int64_t>::max(), ";");
   }
-  out_.Line("most = max_i64(most, ", last.ToString(), " + 1);");
+  out_.Line("most = max_i64(most, ", last.ToString(), constants, " + 1);");
   if (!walks.empty()) out_.Close();
   out_.Close();
 }

@@ -109,7 +109,7 @@ class CpuEmitter {
   void WriteMemberReach();
   void WriteAccessReach(const Access& access, const LoopRanges& walked);
   void WriteReachRange(DimId d, const Access& access, const LoopRanges& walked,
-                       const std::string& begin, const std::string& end);
+                       const std::string& begin, const std::string& last);
   std::string Header() const;
 
   // ---- bounds (emit_guard.cc) ----
@@ -207,7 +207,7 @@ class CpuEmitter {
   void WriteInTurn(const Region& region, const std::string& name, const std::string& from,
                    const std::string& to);
   void WriteVectorLoop(Region* region);
-  void WriteStrips(Region* region, const std::string& begin, const std::string& end);
+  void WriteStrips(Region* region, const std::string& begin, const std::string& last);
   std::vector<int> DecidedSelects(const Region& region) const;
   /// The same, as far as these values are made.
   std::vector<int> DecidedSelects(const Region& region, const std::vector<int>& wanted) const;
