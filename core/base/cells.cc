@@ -1,8 +1,7 @@
 #include "core/base/cells.h"
 
-#include <wchar.h>
-
 #include <algorithm>
+#include <cwchar>
 
 #include "core/base/text.h"
 #include "core/base/utf8.h"

@@ -78,8 +78,13 @@ class FamilyMaker {
     told = told.substr(0, std::min(told.find(": \""), told.find(" in \"")));
     const std::string message(told);
     constexpr std::string_view kOptions = "options.dim_ranges";
+    std::vector<int> blamed = blamed_;
+    // Where no group is to blame, the plan of all of them is.
+    for (const PlanGroup& group : model_.plan.groups) {
+      if (blamed_.empty()) blamed.insert(blamed.end(), group.nodes.begin(), group.nodes.end());
+    }
     std::vector<std::string> nodes;
-    for (int node : blamed_) {
+    for (int node : blamed) {
       const auto n = static_cast<size_t>(node);
       if (n < family_.node_names.size()) nodes.push_back(family_.node_names[n]);
     }

@@ -29,7 +29,9 @@ class LengthModel {
  private:
   static constexpr int64_t kColumns = 4;
 
-  int64_t Pick(int64_t n) { return static_cast<int64_t>(random_.Next() % static_cast<uint64_t>(n)); }
+  int64_t Pick(int64_t n) {
+    return static_cast<int64_t>(random_.Next() % static_cast<uint64_t>(n));
+  }
   std::string Small() { return b_.I64(Pick(24)); }
   std::string Op(const std::string& type, const std::vector<std::string>& in) {
     return b_.Op(type, in);
@@ -91,8 +93,8 @@ class LengthModel {
         return Cast(Op(kRound[Pick(4)], {half}), onnx::TensorProto::INT64);
       }
       case 16: {
-        const std::string both = b_.Op("Concat", {List(Number(depth + 1)), List(Far())},
-                                       {OnnxBuilder::Int("axis", 0)});
+        const std::string both =
+            b_.Op("Concat", {List(Number(depth + 1)), List(Far())}, {OnnxBuilder::Int("axis", 0)});
         return b_.Op(Pick(2) == 0 ? "ReduceMax" : "ReduceMin", {both},
                      {OnnxBuilder::Int("keepdims", 0)});
       }
@@ -125,8 +127,8 @@ class LengthModel {
   }
   std::string Padded() {
     const std::string zeros = b_.I64({0, 0, 0, 0});
-    const std::string pads =
-        b_.Op("Concat", {zeros, List(Bounded(0, 20)), b_.I64({0})}, {OnnxBuilder::Int("axis", 0)});
+    const std::string pads = b_.Op("Concat", {zeros, List(Bounded(0, 20)), List(b_.I64(0))},
+                                   {OnnxBuilder::Int("axis", 0)});
     return b_.Op("ReduceMean", {Op("Pad", {x_, pads, b_.F32(1)})},
                  {OnnxBuilder::Ints("axes", {1}), OnnxBuilder::Int("keepdims", 0)});
   }
@@ -154,17 +156,17 @@ class LengthModel {
                       {OnnxBuilder::Body("body", std::move(body))}, 1)[0];
   }
   std::string Expanded() {
-    const std::string shape =
-        b_.Op("Concat", {List(Bounded(1, 9)), b_.I64({kColumns})}, {OnnxBuilder::Int("axis", 0)});
+    const std::string shape = b_.Op("Concat", {List(Bounded(1, 9)), List(b_.I64(kColumns))},
+                                    {OnnxBuilder::Int("axis", 0)});
     const std::string rows = Op("Expand", {b_.Weight("row", {1, kColumns}), shape});
-    return Op("Add", {Summed(x_), b_.Op("ReduceSum", {rows, b_.I64({0})},
-                                        {OnnxBuilder::Int("keepdims", 0)})});
+    return Op("Add", {Summed(x_),
+                      b_.Op("ReduceSum", {rows, b_.I64({0})}, {OnnxBuilder::Int("keepdims", 0)})});
   }
   std::string Counted() {
     const std::string most = Cast(Bounded(0, 30), onnx::TensorProto::FLOAT);
     const std::string all = Op("Range", {b_.F32(0), most, b_.F32(1)});
-    return Op("Add", {Summed(x_), b_.Op("ReduceSum", {all, b_.I64({0})},
-                                        {OnnxBuilder::Int("keepdims", 0)})});
+    return Op("Add", {Summed(x_),
+                      b_.Op("ReduceSum", {all, b_.I64({0})}, {OnnxBuilder::Int("keepdims", 0)})});
   }
   std::string Masked() {
     const std::string at = Op("Range", {b_.I64(0), seq_, b_.I64(1)});
@@ -176,8 +178,7 @@ class LengthModel {
     return Summed(b_.MultiOp("TopK", {x_, k}, {OnnxBuilder::Int("axis", 1)}, 2)[0]);
   }
   std::string Triangle() {
-    const std::string flat =
-        b_.Op("Transpose", {x_}, {OnnxBuilder::Ints("perm", {0, 2, 1})});
+    const std::string flat = b_.Op("Transpose", {x_}, {OnnxBuilder::Ints("perm", {0, 2, 1})});
     const std::string scores = Op("MatMul", {x_, flat});
     const std::string kept = Op("Trilu", {scores, Number(1)});
     return Summed(Op("MatMul", {kept, x_}));

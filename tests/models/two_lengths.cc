@@ -119,8 +119,8 @@ class TwoLengthsModel {
 
   std::string Padded() {
     const std::string less = Op("Max", {Op("Sub", {s_, t_}), b_.I64(0)});
-    const std::string pads =
-        b_.Op("Concat", {b_.I64({0, 0}), List(less), b_.I64({0})}, {OnnxBuilder::Int("axis", 0)});
+    const std::string pads = b_.Op("Concat", {b_.I64({0, 0}), List(less), List(b_.I64(0))},
+                                   {OnnxBuilder::Int("axis", 0)});
     return Weighted(Op("Pad", {y_, pads, b_.F32(1)}));
   }
 

@@ -210,7 +210,7 @@ absl::StatusOr<GroupedValue> PresentOf(Decomposition& d, const GroupedSizes& siz
   ASSIGN_OR_RETURN(all, d.Apply("GatherAt", {all, at}, {{"batch_dims", int64_t{1}}}));
   // In memory of its own what lies behind the new rows is zero, as in ONNX Runtime; a past that has
   // room for them keeps it.
-  if (sizes.total > sizes.capacity) {
+  if (!sizes.counted && sizes.total > sizes.capacity) {
     ASSIGN_OR_RETURN(open, d.Apply("Unsqueeze", {open}, {{"axes", Dims{2, 3}}}));
     ASSIGN_OR_RETURN(all, d.Apply("Where", {open, all, d.Scalar(d.type(all).dtype, 0)}));
   }
