@@ -19,7 +19,7 @@ from common import BIN, ROOT, Daemon, ctl, generate, run
 
 HERE = pathlib.Path(__file__).parent
 # Random models of length arithmetic: as programs, as kernels, and values of the dim for each of these.
-PROGRAMS, KERNELS, QUICK_KERNELS, VALUES = 2000, 60, 5, 6
+PROGRAMS, KERNELS, QUICK_KERNELS, VALUES = 2000, 150, 15, 6
 SLOW_CONNECTIONS, HEALTH_MS = 300, 100
 FIRST_ANSWER_S = 1.5
 # A run beside onnxruntime's, and that of a scan.

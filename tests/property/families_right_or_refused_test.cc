@@ -216,6 +216,8 @@ TEST_F(FamiliesTest, OfTwoLengthsTogetherAreRightOrRefused) {
                                      << ".." << seq.most << ": " << wrong.value_or("");
     }
   }
+  RecordProperty("accepted", static_cast<int>(accepted));
+  RecordProperty("refused", static_cast<int>(refused));
   std::cout << accepted << " right, " << refused << " refused\n";
   EXPECT_GT(accepted, models / 20) << "refusing everything is no answer";
   EXPECT_GT(refused, models / 20) << "the models have nothing that lengths decide";
