@@ -17,7 +17,7 @@ namespace fusion {
 /// Counts the calls that gRPC keeps, and the bytes of their answers, by peer: until the caller has
 /// read the answer, which may be long after ours was given. Above `most` of them the peer with the
 /// most is reported; and so is each call that its caller took back. A call whose deadline has
-/// passed is none of those, unless that was so soon that nobody can have meant it. Thread-safe.
+/// passed is none of those, unless the deadline was too short for any answer. Thread-safe.
 class CallCensus final : public grpc::ContextAllocator {
  public:
   /// What the census says, by gRPC's name of a peer; on any thread.

@@ -103,8 +103,8 @@ class Job {
   /// nothing happens.
   static void Charge(int64_t bytes);
   static void Release(int64_t bytes);
-  /// Whether the job of this thread, if there is one, may take a block of so many bytes: it has room
-  /// for it, and if the block is large, the JobMemory has too and nobody wants the job to end.
+  /// Whether the job of this thread, if there is one, may take a block of so many bytes: it has
+  /// room for it, and for a large block the JobMemory has room too and the job is not asked to end.
   static bool HasRoom(int64_t bytes);
   /// One step of work whose number of steps a request decides. Not to be called where an exception
   /// leaves something broken, see above.

@@ -67,8 +67,8 @@ bool MayBeGroupOfAnother(uid_t owner, gid_t group) {
   return found || error != ENOENT;  // ENOENT: that was the last one
 }
 
-// Whether a group is what many systems give each user: of his name, and nobody else is in it. False
-// if that cannot be told.
+// Whether a group is the private one that many systems give each user: it has the user's name and
+// no other member. False if that cannot be told.
 bool IsPrivateGroup(uid_t owner, gid_t group) {
   // A group of more members than fit is none.
   std::vector<char> user_room(kEntryBytes), group_room(kEntryBytes);

@@ -8,7 +8,7 @@
 namespace fusion {
 
 /// Payload of an error of writing a file or making a directory: its file system is full, over its
-/// quota, or read-only. That is the fault of the machine, not of whoever named the file.
+/// quota, or read-only. That is a fault of the machine, not of the request.
 inline constexpr char kUnwritable[] = "fusion.v1/unwritable";
 
 /// `status`, which is not OK, with that payload if the errno `error` says so.

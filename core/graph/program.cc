@@ -173,8 +173,8 @@ ValueId ProgramBuilder::AddValue(Value value) {
   Job::Step();
   if (too_large_.ok()) too_large_ = CheckTensorSize(value.type);
   if (too_large_.ok() && value.type.shape.is_static()) {
-    value_bytes_ += static_cast<double>(NumElements(value.type.shape.ToDims()) *
-                                        DTypeBytes(value.type.dtype));
+    value_bytes_ +=
+        static_cast<double>(NumElements(value.type.shape.ToDims()) * DTypeBytes(value.type.dtype));
   }
   program_.values.push_back(std::move(value));
   direct_uses_.emplace_back();
@@ -553,7 +553,8 @@ void ProgramBuilder::AddOutput(Handle* handle) {
   program_.outputs.push_back(handle->base);
 }
 
-// By value, whether it is a repeat of which nobody reads a result, because none has an element.
+// By value: whether it is a repeat without a use. Its results have no elements, and nothing reads
+// them.
 std::vector<bool> ProgramBuilder::RepeatsOfNothing(const std::vector<bool>& named) const {
   std::vector<bool> used = named;
   for (const LoopOp& op : program_.ops) {

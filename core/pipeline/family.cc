@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdlib>
 #include <set>
 #include <utility>
 
@@ -127,30 +126,17 @@ class FamilyMaker {
  private:
   // `why` kernels are not the same at a member, with its values. Forms that differ have an advice:
   // windows that divide a dim evenly at some of its values only are the common case.
-  absl::Status AtMember(const FamilyMember& member, const absl::Status& why, bool form) {
+  absl::Status AtMember(const FamilyMember& member, const absl::Status& why, bool form) const {
     std::vector<std::string> values;
     for (size_t s = 0; s < member.units.size(); ++s) {
       values.push_back(StrCat(family_.names[s], "=", member.units[s] * symbols_[s].multiple));
     }
     const std::string shown = StrCat("values like ", StrJoin(values, ", "));
     if (!form) return Annotate(why, shown);
-    BlameLocked(Message(why));
     return FailedPrecondition(shown,
                               " take kernels of another form than the largest ones do, as where "
                               "windows divide a dim evenly at some values only; multiples may be "
                               "of one form, as in NAME=MIN..MAX/2");
-  }
-
-  // The nodes of the group that a planner's message about the lock of a member names.
-  void BlameLocked(std::string_view message) {
-    constexpr std::string_view kGroups = "lock.groups[";
-    const size_t at = message.find(kGroups);
-    if (at == std::string_view::npos || options_.lock == nullptr) return;
-    const std::string number(message.substr(at + kGroups.size()));
-    const auto group = static_cast<size_t>(std::strtoull(number.c_str(), nullptr, 10));
-    // Both are in the order in which they run.
-    const size_t groups = options_.lock->groups.size();
-    if (group < groups && groups == model_.plan.groups.size()) Blame(static_cast<int>(group));
   }
 
   absl::Status CheckAlike(const Plan& plan) {
@@ -272,8 +258,8 @@ class FamilyMaker {
     return absl::OkStatus();
   }
 
-  // An input of which only the shape counts is no tensor of the plan. It may be the only one that
-  // says what a symbol is.
+  // No kernel reads an input if the graph uses its shape alone. That shape may be the only place
+  // that tells the value of a symbol, so the plan gets a tensor for it.
   void AddUnreadInputs() {
     Plan& plan = model_.plan;
     for (size_t i = 0; i < plan.inputs.size(); ++i) {

@@ -284,7 +284,7 @@ double ElementsOf(const Program& program) {
   return elements;
 }
 
-// Scalar functions by which a program computes values.
+// Scalar functions that a program computes, without those that only move values.
 std::set<ScalarOp> FunctionsIn(const Program& program) {
   std::set<ScalarOp> out;
   for (const LoopOp& op : program.ops) {
@@ -336,9 +336,9 @@ absl::StatusOr<std::vector<HostTensor>> OutputsOf(const Program& program, const 
   return EvaluateBoxes(program, WholeOutputs(program), value, {.cancel = cancel});
 }
 
-// Whether two programs, neither of which compares with other numbers or computes by other
-// functions, give the same values on random inputs. FailedPrecondition if there are too many
-// elements to find out.
+// Whether two programs give the same values on random inputs. They do not count as alike if each
+// compares with a number, or computes by a function, that the other one lacks. FailedPrecondition
+// if there are too many elements to find out.
 absl::StatusOr<bool> ComputeAlike(const Program& a, const Program& b, const CancelToken* cancel) {
   if (!OneHoldsTheOther(ThresholdsIn(a), ThresholdsIn(b)) ||
       !OneHoldsTheOther(FunctionsIn(a), FunctionsIn(b))) {
@@ -421,9 +421,9 @@ std::string SettledText(Program program) {
 // Compares the members' program with that of each point.
 class ProgramChecker {
  public:
-  ProgramChecker(const ShapeFamily& family, const std::vector<std::string>& node_names,
-                 const ProgramOptions& options, const CancelToken* cancel)
-      : family_(family), node_names_(node_names), options_(options), cancel_(cancel) {}
+  ProgramChecker(const ShapeFamily& family, const ProgramOptions& options,
+                 const CancelToken* cancel)
+      : family_(family), options_(options), cancel_(cancel) {}
 
   absl::Status Run(const std::vector<CheckedPoint>& points) {
     std::vector<Units> units;
@@ -442,7 +442,9 @@ class ProgramChecker {
     for (const CheckedPoint& point : points) {
       if (cancel_ != nullptr) RETURN_IF_ERROR(cancel_->Check());
       Difference difference{.point = &point};
-      ASSIGN_OR_RETURN(const bool right, IsRight(*general, point, &difference));
+      // Values are compared until the first difference. Texts tell which dims decide.
+      ASSIGN_OR_RETURN(const bool right,
+                       IsRight(*general, point, /*compute=*/!first.has_value(), &difference));
       checked.push_back(point.units);
       differs.push_back(right ? 0 : 1);
       if (!right && !first.has_value()) first = std::move(difference);
@@ -459,7 +461,7 @@ class ProgramChecker {
     std::string own;
   };
 
-  absl::StatusOr<bool> IsRight(const GeneralText& general, const CheckedPoint& point,
+  absl::StatusOr<bool> IsRight(const GeneralText& general, const CheckedPoint& point, bool compute,
                                Difference* difference) const {
     ASSIGN_OR_RETURN(Program own, BuildProgram(point.graph, options_));
     difference->own = ToString(own);
@@ -471,6 +473,7 @@ class ProgramChecker {
     absl::StatusOr<Program> parsed = ParseProgram(*expected);
     if (!parsed.ok()) return false;
     if (SettledText(*parsed) == SettledText(own)) return true;
+    if (!compute) return false;
     absl::StatusOr<bool> alike = ComputeAlike(*parsed, own, cancel_);
     if (WasGivenUp(alike.status())) return alike.status();
     return alike.ok() && *alike;
@@ -557,8 +560,8 @@ class ProgramChecker {
       if (at == std::string_view::npos) continue;
       const auto node =
           static_cast<size_t>(std::atoi(std::string(first[i].substr(at + 2)).c_str()));
-      if (node >= node_names_.size()) continue;
-      found = StrCat("node ", QuoteShort(node_names_[node]));
+      if (node >= family_.node_names.size()) continue;
+      found = StrCat("node ", QuoteShort(family_.node_names[node]));
       if (differ) break;
     }
     return found;
@@ -577,7 +580,6 @@ class ProgramChecker {
   }
 
   const ShapeFamily& family_;
-  const std::vector<std::string>& node_names_;
   const ProgramOptions& options_;
   const CancelToken* cancel_;
 };
@@ -603,11 +605,13 @@ std::string WayOut(const std::vector<std::string>& names) {
       names.size() == 1 ? "the dim one value" : "one of the dims one value", " (", each, ")");
 }
 
-absl::Status CheckFamily(const ShapeFamily& family, const std::vector<std::string>& node_names,
-                         const ProgramOptions& options, const std::vector<CheckedPoint>& points,
-                         bool exhaustive, const CancelToken* cancel) {
-  if (!exhaustive) RETURN_IF_ERROR(DecisionProver(family, points).Run());
-  return ProgramChecker(family, node_names, options, cancel).Run(points);
+absl::Status CheckDecisions(const ShapeFamily& family, const std::vector<CheckedPoint>& points) {
+  return DecisionProver(family, points).Run();
+}
+
+absl::Status CheckPrograms(const ShapeFamily& family, const ProgramOptions& options,
+                           const std::vector<CheckedPoint>& points, const CancelToken* cancel) {
+  return ProgramChecker(family, options, cancel).Run(points);
 }
 
 }  // namespace fusion

@@ -24,15 +24,16 @@ std::string WayOut(const std::vector<std::string>& names);
 /// The ranges of a family in the caller's words: "S=1..9, T=2..64".
 std::string ShownRanges(const ShapeFamily& family);
 
-/// OK if one program is right for all values of `family.symbols`: the members' program, a text
-/// whose numbers are polynomials of the symbols, says at each point what the graph of that point
-/// says (the same text, or the same values on random inputs), and, unless the points are all
-/// values there are (`exhaustive`), every comparison and rounding of shape arithmetic is proven to
-/// come out the same between the points. FailedPrecondition otherwise; it names the node, the dim
-/// and what the caller can do. `node_names`: of the largest member. Pure; looks at `cancel` between
-/// points.
-absl::Status CheckFamily(const ShapeFamily& family, const std::vector<std::string>& node_names,
-                         const ProgramOptions& options, const std::vector<CheckedPoint>& points,
-                         bool exhaustive, const CancelToken* cancel);
+/// OK if every comparison and rounding of shape arithmetic is proven to come out the same for all
+/// values of `family.symbols`, from what it did at these points. FailedPrecondition otherwise; it
+/// names the node, the dims that decide and what the caller can do. Not needed where the points are
+/// all values there are. Pure.
+absl::Status CheckDecisions(const ShapeFamily& family, const std::vector<CheckedPoint>& points);
+
+/// OK if the program of `family.members`, a text whose numbers are polynomials of the symbols, is
+/// at each point that of the point's graph: the same text, or the same values on random inputs.
+/// FailedPrecondition as above. Pure; looks at `cancel` between points.
+absl::Status CheckPrograms(const ShapeFamily& family, const ProgramOptions& options,
+                           const std::vector<CheckedPoint>& points, const CancelToken* cancel);
 
 }  // namespace fusion

@@ -124,7 +124,7 @@ std::vector<Units> MemberPoints(const std::vector<DimRange>& symbols, const Insi
       int64_t next = is_long(s) ? most : after;
       for (size_t i = 0; i < points.size(); ++i) {
         if (is_inside(s)) {
-          // Other values of each symbol at each point, as far as there are other ones.
+          // Each symbol has another value at each point, as far as its range goes.
           const auto step = static_cast<int64_t>(i + s * 2);
           points[i][s] = most - step % (most - SmallestOf(symbols[s]) + 1);
           continue;

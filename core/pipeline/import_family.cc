@@ -79,12 +79,13 @@ class FamilyImporter {
       ASSIGN_OR_RETURN(CheckedPoint point, PointAt(units));
       points_.push_back(std::move(point));
     }
-    // Of refusals the last one is told, which is of values within the ranges.
+    if (!points.exhaustive) RETURN_IF_ERROR(CheckDecisions(*family_, points_));
+    // The last refusal is told: it is about values within the ranges.
     absl::Status fits = absl::OkStatus();
     std::set<std::vector<Units>> tried;
     for (const Inside& inside : MemberPlaces(family_->symbols)) {
       if (!tried.insert(MemberPoints(family_->symbols, inside)).second) continue;
-      fits = SetMembers(inside, points.exhaustive);
+      fits = SetMembers(inside);
       if (fits.ok() || WasGivenUp(fits)) break;
     }
     RETURN_IF_ERROR(fits);
@@ -147,7 +148,7 @@ class FamilyImporter {
         " the graph has other nodes than with the largest values; ", WayOut(family_->names));
   }
 
-  absl::Status SetMembers(const Inside& inside, bool exhaustive) {
+  absl::Status SetMembers(const Inside& inside) {
     family_->members.clear();
     digests_.clear();
     for (const Units& units : MemberPoints(family_->symbols, inside)) {
@@ -156,8 +157,7 @@ class FamilyImporter {
       family_->members.push_back(std::move(member));
       digests_.push_back(std::move(digest));
     }
-    return CheckFamily(*family_, largest_.node_names, ProgramOptionsFor(options_), points_,
-                       exhaustive, cancel_);
+    return CheckPrograms(*family_, ProgramOptionsFor(options_), points_, cancel_);
   }
 
   void AddSamples() {

@@ -37,8 +37,8 @@ std::set<std::string> OpenTables(const PlanOptions& options, const Importer& imp
 
 /// The graphs of a request whose dims stay open. `largest` is that of the largest values; it gets
 /// shape classes. `key`: tells families of one largest graph apart. The family is checked
-/// (CheckFamily): FailedPrecondition, naming node and dim, where no one plan is proven right for
-/// all values.
+/// (CheckDecisions, CheckPrograms): FailedPrecondition, naming node and dim, where no one plan is
+/// proven right for all values.
 absl::StatusOr<std::shared_ptr<const ShapeFamily>> ImportFamily(const PlanOptions& options,
                                                                 const Importer& import,
                                                                 const CancelToken* cancel,

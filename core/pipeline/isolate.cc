@@ -13,8 +13,8 @@ absl::Status NameKernel(const absl::Status& status, const PlanKernel& kernel) {
   return Annotate(status, StrCat("kernel ", kernel.symbol, " (", kernel.label, ")"));
 }
 
-// The failure of a kernel that cannot be taken apart. Its node is named in the form of MakePlan's,
-// for whoever knows the caller's name of it.
+// The failure of a kernel that cannot be taken apart. It names the node as MakePlan does: callers
+// of that put the model's name of the node in.
 absl::Status BlameNode(const absl::Status& status, const PlanKernel& kernel, NodeId node) {
   // What is not of the node is ours; a time-out too: it was the kernel's, not the caller's.
   const bool ours = !absl::IsUnimplemented(status);

@@ -34,10 +34,10 @@ struct SumBlocks {
   bool operator==(const SumBlocks&) const = default;
 };
 
-/// The blocks of a sum or product of floats over windows of these lengths, of which `lanes` are
-/// made side by side. Each step rounds, of equal terms always the same way, so that the error grows
-/// with the number of steps: there are about as many blocks as each has steps. nullopt: it is no
-/// such reduction, or short enough.
+/// The blocks of a sum or product of floats over windows of these lengths, where `lanes` partial
+/// results are made side by side. Each step rounds, and equal terms round the same way each time,
+/// so the error grows with the number of steps. There are about as many blocks as a block has
+/// steps. nullopt: it is no such reduction, or it is short enough.
 std::optional<SumBlocks> BlocksOfSum(const SmgOp& op, const Dims& windows, int64_t lanes);
 
 }  // namespace fusion

@@ -202,7 +202,36 @@ TEST_F(FamilyTest, ACutAtAnotherDimsLengthIsRightWhereOneOrderHoldsElseRefused) 
   }
 }
 
-// An input of which only the length counts says what a dim is, all the same.
+// A plan and kernel for S <= T, planted where S may be larger: the rows of y would begin before its
+// first element.
+TEST_F(FamilyTest, APlantedKernelOfAnotherOrderReadsNothingBeforeATensor) {
+  const DimRange few{.least = 1, .most = 4};
+  const DimRange many{.least = 4, .most = 9};
+  absl::StatusOr<FusionReply> reply = client_->PlanFusion(CutRequest(few, many));
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  std::vector<Digest> keys;
+  for (const KernelStatus& kernel : reply->kernels) keys.push_back(kernel.key);
+  const std::vector<FetchedKernel> kernels = client_->GetKernels(keys).value();
+  ASSERT_EQ(reply->plan.symbols.size(), 2U);
+  reply->plan.symbols[1].least = 1;
+  reply->plan.variants.clear();
+  auto no_weight = [](const std::string& /*name*/) { return InvalidArgument("no weight"); };
+  auto model = FusedModel::Load(*std::move(reply), kernels, no_weight, {}, nullptr, {});
+  ASSERT_TRUE(model.ok()) << model.status();
+  auto run = [&](int64_t s, int64_t t) {
+    return (*model)
+        ->Run({{"x", HostTensor(DType::kF32, {s, 2})}, {"y", HostTensor(DType::kF32, {t, 2})}})
+        .status();
+  };
+  EXPECT_TRUE(run(4, 4).ok()) << run(4, 4);
+  EXPECT_TRUE(run(1, 9).ok()) << run(1, 9);
+  for (int64_t t : {1, 2, 3}) {
+    EXPECT_TRUE(absl::IsDataLoss(run(4, t))) << t << ": " << run(4, t);
+    EXPECT_THAT(Message(run(4, t)), HasSubstr("it was made for other dims"));
+  }
+}
+
+// The length of an input tells the value of a dim even if nothing reads the elements.
 TEST_F(FamilyTest, ALengthIsReadFromAnInputThatNothingElseReads) {
   TestModel m;
   m.Input("past", {"P", 3}).Input("x", {2, 2}).Ints("zero", {0});

@@ -9,6 +9,16 @@
 
 namespace fusion {
 
+namespace {
+
+bool Alike(const LoopRanges& a, const LoopRanges& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.first == y.first && x.second.begin == y.second.begin && x.second.end == y.second.end;
+  });
+}
+
+}  // namespace
+
 SizeCode SizeCode::operator+(const SizeCode& other) const {
   if (code_.empty() && other.code_.empty()) return SizeCode(number_ + other.number_);
   if (IsZero()) return other;
@@ -202,7 +212,7 @@ void CpuEmitter::WriteNeeds(const std::vector<int64_t>& ascending) {
   }
 }
 
-// What is written for a border outside a dim is right only while it lies there.
+// Code that leaves out a border beyond a dim is right only while the border stays there.
 void CpuEmitter::WriteNeedsOutside(int64_t border, int64_t extent) {
   if (!IsMember()) return;
   if (border <= 0) {
@@ -234,8 +244,9 @@ void CpuEmitter::WriteReachRange(DimId d, const Access& access, const LoopRanges
   out_.Line("const i64 ", last, " = ", to, " - 1;");
 }
 
-// The reach of an access: none where a dim has no coordinates, too much where it begins before the
-// first element. Numbers are not added up: a polynomial of the symbols has few terms (FitSize).
+// Code for the reach of one access. An access that walks no coordinate has none. One that begins
+// before the first element reaches too far. The code adds the numbers: their sum would be a
+// polynomial of more terms than FitSize finds.
 void CpuEmitter::WriteAccessReach(const Access& access, const LoopRanges& walked) {
   const Buffer& b = buffer(access.buffer);
   std::map<DimId, std::pair<std::string, std::string>> range;
@@ -287,14 +298,8 @@ void CpuEmitter::WriteAccessReach(const Access& access, const LoopRanges& walked
   out_.Close();
 }
 
-static bool Alike(const LoopRanges& a, const LoopRanges& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
-    return x.first == y.first && x.second.begin == y.second.begin && x.second.end == y.second.end;
-  });
-}
-
-// The rest of the function "reach", which sees the sizes. What lies in which order at a member need
-// not lie so elsewhere: ends of ranges are compared when it is called.
+// The rest of the function "reach", which has the sizes as constants. Other members may have ends
+// of ranges in another order, so the code compares them when it runs.
 void CpuEmitter::WriteMemberReach() {
   std::vector<std::vector<std::pair<Access, LoopRanges>>> accesses(static_cast<size_t>(s_.params));
   std::vector<bool> whole(accesses.size(), false);

@@ -207,7 +207,7 @@ class CpuEmitter {
   void WriteInTurn(const Region& region, const std::string& name, const std::string& from,
                    const std::string& to);
   void WriteVectorLoop(Region* region);
-  void WriteStrips(Region* region, const std::string& begin, const std::string& last);
+  void WriteStrips(Region* region, const std::string& begin, const std::string& end);
   std::vector<int> DecidedSelects(const Region& region) const;
   /// The same, as far as these values are made.
   std::vector<int> DecidedSelects(const Region& region, const std::vector<int>& wanted) const;

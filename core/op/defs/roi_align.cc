@@ -383,7 +383,7 @@ class RoiAligner {
     return CastTo(d_, passes, DType::kI64);
   }
 
-  // `first` and what the passes behind the first one give, of which a run makes as many as some
+  // `first` together with the results of further passes. A run makes as many passes as the largest
   // region needs: none if all regions lie within x.
   absl::StatusOr<Value> WithMorePasses(Value first) {
     const int64_t most = MostPasses(0) * MostPasses(1);

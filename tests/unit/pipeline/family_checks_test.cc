@@ -53,7 +53,7 @@ absl::Status Check(const TestModel& m, int64_t least, int64_t most) {
   return ImportFamily(options, import, nullptr, &largest, &key).status();
 }
 
-TEST(CheckFamily, SumsAndProductsOfLengthsAreRightEverywhere) {
+TEST(ImportFamily, SumsAndProductsOfLengthsAreRightEverywhere) {
   TestModel m = WithLength();
   Number(m, "three", 3).Node("Mul", {"n", "three"}, {"a"}).Node("Add", {"a", "n"}, {"b"});
   EXPECT_TRUE(Check(Scale(m, "b"), 1, 300).ok());
@@ -68,7 +68,7 @@ struct Decided {
 };
 
 // One value of a hundred decides something else: no sample is likely to meet it.
-TEST(CheckFamily, WhatALengthDecidesIsProvenOrRefused) {
+TEST(ImportFamily, WhatALengthDecidesIsProvenOrRefused) {
   for (const Decided& d : std::vector<Decided>{{"Min", 5, 1, 16, false},
                                                {"Min", 5, 5, 16, true},
                                                {"Min", 400, 1, 300, true},
@@ -89,7 +89,7 @@ TEST(CheckFamily, WhatALengthDecidesIsProvenOrRefused) {
   }
 }
 
-TEST(CheckFamily, OneLengthThatIsEqualIsFoundHoweverLongTheRange) {
+TEST(ImportFamily, OneLengthThatIsEqualIsFoundHoweverLongTheRange) {
   for (int64_t equal : {7, 137, 4099, 99991}) {
     TestModel m = WithLength();
     Number(m, "equal", equal).Node("Equal", {"n", "equal"}, {"is"}, "asks");
@@ -105,7 +105,7 @@ TEST(CheckFamily, OneLengthThatIsEqualIsFoundHoweverLongTheRange) {
   }
 }
 
-TEST(CheckFamily, FewLengthsAreAllTried) {
+TEST(ImportFamily, FewLengthsAreAllTried) {
   TestModel m = WithLength();
   Number(m, "equal", 7).Node("Equal", {"n", "equal"}, {"is"}, "asks");
   m.Node("Where", {"is", "equal", "n"}, {"c"}, "chooses");
@@ -113,7 +113,7 @@ TEST(CheckFamily, FewLengthsAreAllTried) {
 }
 
 // Random inputs lie below both.
-TEST(CheckFamily, AThresholdThatALengthDecidesIsSeenThoughNoValueReachesIt) {
+TEST(ImportFamily, AThresholdThatALengthDecidesIsSeenThoughNoValueReachesIt) {
   TestModel m = WithLength();
   Number(m, "one", 1);
   Number(m, "few", 10);
@@ -126,7 +126,7 @@ TEST(CheckFamily, AThresholdThatALengthDecidesIsSeenThoughNoValueReachesIt) {
   EXPECT_THAT(Message(status), AllOf(HasSubstr("\"asks\""), HasSubstr("--bind S=")));
 }
 
-TEST(CheckFamily, SlicesAreCutShortWhereRowsEnd) {
+TEST(ImportFamily, SlicesAreCutShortWhereRowsEnd) {
   for (int64_t least : {4, 5, 6}) {
     TestModel m;
     m.Input("x", {"S", 4}).Ints("from", {0}).Ints("to", {5}).Ints("axes", {0});
@@ -137,7 +137,7 @@ TEST(CheckFamily, SlicesAreCutShortWhereRowsEnd) {
   }
 }
 
-TEST(CheckFamily, AModelThatIsInvalidAtAnEndIsRefusedWithTheValue) {
+TEST(ImportFamily, AModelThatIsInvalidAtAnEndIsRefusedWithTheValue) {
   TestModel m;
   m.Input("x", {"S", 4}).Ints("k", {3});
   m.Node("TopK", {"x", "k"}, {"y", "i"}, "top").Attr("axis", 0).Output("y");
@@ -147,7 +147,7 @@ TEST(CheckFamily, AModelThatIsInvalidAtAnEndIsRefusedWithTheValue) {
 }
 
 // -x is |x| of half of all numbers, and floor(x) is round(x): one draw tells nothing.
-TEST(CheckFamily, AlternativesThatOftenAgreeAreToldApart) {
+TEST(ImportFamily, AlternativesThatOftenAgreeAreToldApart) {
   for (const auto& [then_op, else_op] : std::vector<std::pair<std::string, std::string>>{
            {"Neg", "Abs"}, {"Floor", "Round"}, {"Ceil", "Round"}, {"Relu", "Identity"}}) {
     TestModel m;
