@@ -11,6 +11,34 @@ namespace fusion {
 namespace {
 
 using Ids = std::vector<TensorId>;
+using Items = std::vector<Item>;
+
+Items ItemsOf(const Ids& ids) {
+  Items out;
+  for (TensorId id : ids) out.push_back({.tensor = id, .collection = std::nullopt});
+  return out;
+}
+
+// Their tensors; of collections kNoTensor.
+Ids IdsOf(const Items& items) {
+  Ids out;
+  for (const Item& item : items) out.push_back(item.tensor);
+  return out;
+}
+
+absl::StatusOr<Ids> AllIdsOf(const Items& items) {
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].collection) continue;
+    return InvalidArgument("output ", i, " of the body is ", KindOf(*items[i].collection),
+                           ", expected a tensor");
+  }
+  return IdsOf(items);
+}
+
+bool HoldsCollections(const Items& items) {
+  return std::any_of(items.begin(), items.end(),
+                     [](const Item& item) { return item.collection.has_value(); });
+}
 
 HostTensor Number(DType type, int64_t value) {
   HostTensor out(type, {});
@@ -20,10 +48,11 @@ HostTensor Number(DType type, int64_t value) {
 
 class ControlFlow {
  public:
-  ControlFlow(const FlatNode& node, const Ids& inputs, const Bodies& bodies, GraphBuilder* builder)
-      : node_(node), inputs_(inputs), bodies_(bodies), builder_(*builder) {}
+  ControlFlow(const FlatNode& node, const Items& inputs, const Bodies& bodies,
+              GraphBuilder* builder)
+      : node_(node), items_(inputs), inputs_(IdsOf(inputs)), bodies_(bodies), builder_(*builder) {}
 
-  absl::StatusOr<Ids> If() {
+  absl::StatusOr<Items> If() {
     ASSIGN_OR_RETURN(const onnx::GraphProto* then_body, Body("then_branch"));
     ASSIGN_OR_RETURN(const onnx::GraphProto* else_body, Body("else_branch"));
     ASSIGN_OR_RETURN(TensorId condition, Scalar(0, "the condition"));
@@ -31,20 +60,20 @@ class ControlFlow {
       const bool taken = known->GetInt(0) != 0;
       return bodies_.add(taken ? *then_body : *else_body, {}, taken ? "then" : "else");
     }
-    ASSIGN_OR_RETURN(Ids yes, Branch(*then_body, "then"));
-    ASSIGN_OR_RETURN(Ids no, Branch(*else_body, "else"));
+    ASSIGN_OR_RETURN(Items yes, Branch(*then_body, "then"));
+    ASSIGN_OR_RETURN(Items no, Branch(*else_body, "else"));
     if (yes.size() != no.size()) {
       return InvalidArgument("the branches give ", yes.size(), " and ", no.size(), " outputs");
     }
-    Ids out;
+    Items out;
     for (size_t i = 0; i < yes.size(); ++i) {
-      ASSIGN_OR_RETURN(TensorId id, Chosen(condition, yes[i], no[i], "the branches give"));
-      out.push_back(id);
+      ASSIGN_OR_RETURN(Item item, ChosenItem(condition, yes[i], no[i], "the branches give"));
+      out.push_back(std::move(item));
     }
     return out;
   }
 
-  absl::StatusOr<Ids> Loop() {
+  absl::StatusOr<Items> Loop() {
     ASSIGN_OR_RETURN(const onnx::GraphProto* body, Body("body"));
     const int64_t carried = own_inputs() - 2;
     const int64_t scanned = body->output_size() - 1 - carried;
@@ -53,8 +82,13 @@ class ControlFlow {
                              body->output_size(), " outputs for ", carried, " carried values");
     }
     ASSIGN_OR_RETURN(Passes passes, AskedPasses());
-    for (int64_t i = 2; i < own_inputs(); ++i) RETURN_IF_ERROR(CheckPresent(i, "a carried value"));
-    const Ids state(inputs_.begin() + 2, inputs_.begin() + 2 + carried);
+    for (int64_t i = 2; i < own_inputs(); ++i) {
+      const bool held = items_[static_cast<size_t>(i)].collection.has_value();
+      if (!held) RETURN_IF_ERROR(CheckPresent(i, "a carried value"));
+    }
+    const Items carries(items_.begin() + 2, items_.begin() + 2 + carried);
+    if (HoldsCollections(carries)) return LoopOfCollections(*body, passes, carries, scanned);
+    const Ids state = IdsOf(carries);
     // Within the body the condition holds: else there is no pass.
     HostTensor holds = Number(DType::kBool, 1);
     std::vector<BodyInput> given = {TensorType{DType::kI64, Shape()}, std::move(holds)};
@@ -63,7 +97,7 @@ class ControlFlow {
     // Behind a condition nobody knows how much is kept of all passes.
     const bool settled = passes.alive == kNoTensor || scanned == 0;
     if (settled && known > 0 && known <= bodies_.most_written_out) {
-      return LoopWrittenOut(*body, passes, state, scanned);
+      return LoopWrittenOut(*body, passes, carries, scanned);
     }
     absl::StatusOr<RepeatBody> made = bodies_.make(
         *body, given, passes.alive == kNoTensor ? Condition::kIgnored : Condition::kAsked);
@@ -71,15 +105,16 @@ class ControlFlow {
       passes = {.counted = followed};
       known = followed;
       if (*known <= bodies_.most_written_out) {
-        return LoopWrittenOut(*body, passes, state, scanned);
+        return LoopWrittenOut(*body, passes, carries, scanned);
       }
       made = bodies_.make(*body, given, Condition::kIgnored);
     }
     if (IsWrittenOut(known, state, made, scanned)) {
-      return LoopWrittenOut(*body, passes, state, scanned);
+      return LoopWrittenOut(*body, passes, carries, scanned);
     }
     RETURN_IF_ERROR(made.status());
-    return LoopOf(*std::move(made), passes, state, scanned);
+    ASSIGN_OR_RETURN(Ids out, LoopOf(*std::move(made), passes, state, scanned));
+    return ItemsOf(out);
   }
 
   // Attribute "num_scan_inputs", whatever it is; 0: there is none.
@@ -123,8 +158,8 @@ class ControlFlow {
  private:
   // A branch of an If that a run may take or not. It may be one that no run takes on inputs of
   // these shapes, and then what is wrong with it is of no use to anyone.
-  absl::StatusOr<Ids> Branch(const onnx::GraphProto& body, const std::string& name) {
-    absl::StatusOr<Ids> made = bodies_.add(body, {}, name);
+  absl::StatusOr<Items> Branch(const onnx::GraphProto& body, const std::string& name) {
+    absl::StatusOr<Items> made = bodies_.add(body, {}, name);
     constexpr std::string_view kUnknown = "whether a run takes this branch is not known";
     const bool misfit =
         absl::IsInvalidArgument(made.status()) || absl::IsUnimplemented(made.status());
@@ -323,11 +358,23 @@ class ControlFlow {
     return *passes <= bodies_.most_written_out && (conditions == 0 || scanned == 0);
   }
 
-  absl::StatusOr<Ids> LoopWrittenOut(const onnx::GraphProto& body, const Passes& passes, Ids state,
-                                     int64_t scanned) {
+  // One that carries sequences or optionals: what they hold is known pass by pass only.
+  absl::StatusOr<Items> LoopOfCollections(const onnx::GraphProto& body, const Passes& passes,
+                                          const Items& state, int64_t scanned) {
+    const bool counts = passes.known() || passes.count == kNoTensor;
+    if (counts) return LoopWrittenOut(body, passes, state, scanned);
+    return Unimplemented(
+        "it carries a sequence or an optional, and input 0 (the number of passes) "
+        "is known to a run only (fusionctl: --fix gives an input its value)");
+  }
+
+  // As often as passes.known(), or as long as the condition is known to hold.
+  absl::StatusOr<Items> LoopWrittenOut(const onnx::GraphProto& body, const Passes& passes,
+                                       Items state, int64_t scanned) {
     std::vector<Ids> stacks(static_cast<size_t>(scanned));
     TensorId alive = passes.alive;
-    for (int64_t pass = 0; pass < *passes.known(); ++pass) {
+    const std::optional<int64_t> most = passes.known();
+    for (int64_t pass = 0; !most || pass < *most; ++pass) {
       const HostTensor* known = alive == kNoTensor ? nullptr : builder_.ConstantValue(alive);
       if (known != nullptr && known->GetInt(0) == 0) break;
       const bool certain = alive == kNoTensor || known != nullptr;
@@ -336,24 +383,30 @@ class ControlFlow {
             "the number of passes follows from values of a run: the extent of "
             "its scan outputs is not known before");
       }
+      if (!certain && !most) {
+        return Unimplemented("it carries a sequence or an optional, and whether there is a pass ",
+                             pass, " is known to a run only");
+      }
       if (pass == kMaxPassesWrittenOut) {
         return ResourceExhausted("more than ", kMaxPassesWrittenOut, " passes that carry what ",
                                  "does not keep its type");
       }
-      ASSIGN_OR_RETURN(Ids out, Pass(body, pass, alive, state));
+      ASSIGN_OR_RETURN(Items out, Pass(body, pass, alive, state));
       for (size_t i = 0; i < state.size(); ++i) {
-        TensorId next = out[i + 1];
+        Item& next = out[i + 1];
         if (!certain) {
-          ASSIGN_OR_RETURN(next, Chosen(alive, next, state[i], "a carried value is"));
+          ASSIGN_OR_RETURN(next, ChosenItem(alive, next, state[i], "a carried value is"));
         }
-        state[i] = next;
+        state[i] = std::move(next);
       }
-      for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(out[1 + state.size() + i]);
-      ASSIGN_OR_RETURN(alive, StillAlive(certain ? kNoTensor : alive, out[0]));
+      out.erase(out.begin() + 1, out.begin() + 1 + static_cast<std::ptrdiff_t>(state.size()));
+      ASSIGN_OR_RETURN(const Ids kept, AllIdsOf(out));
+      for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(kept[1 + i]);
+      ASSIGN_OR_RETURN(alive, StillAlive(certain ? kNoTensor : alive, kept[0]));
     }
     for (Ids& stack : stacks) {
       ASSIGN_OR_RETURN(TensorId id, Stacked(stack, 0, /*backward=*/false));
-      state.push_back(id);
+      state.push_back({.tensor = id, .collection = std::nullopt});
     }
     return state;
   }
@@ -447,7 +500,7 @@ class ControlFlow {
         ASSIGN_OR_RETURN(TensorId element, Element(scans.inputs[i], scans.axes[i], at));
         in.push_back(element);
       }
-      ASSIGN_OR_RETURN(Ids out, bodies_.add(body, in, StrCat(name, pass)));
+      ASSIGN_OR_RETURN(Ids out, AddTensorBody(bodies_.add, body, in, StrCat(name, pass)));
       std::copy_n(out.begin(), state.size(), state.begin());
       for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(out[state.size() + i]);
     }
@@ -513,6 +566,11 @@ class ControlFlow {
 
   absl::Status CheckPresent(int64_t i, std::string_view what) const {
     if (i < own_inputs() && inputs_[static_cast<size_t>(i)] != kNoTensor) return absl::OkStatus();
+    if (i < own_inputs() && items_[static_cast<size_t>(i)].collection) {
+      return InvalidArgument("input ", i, " (", what, ") is ",
+                             KindOf(*items_[static_cast<size_t>(i)].collection),
+                             ", expected a tensor");
+    }
     return InvalidArgument("input ", i, " (", what, ") is absent but required");
   }
 
@@ -528,10 +586,10 @@ class ControlFlow {
     return builder_.AddNode("Reshape", {inputs_[i]}, {{"shape", Dims{}}}, Name(what));
   }
 
-  absl::StatusOr<Ids> Pass(const onnx::GraphProto& body, int64_t pass, TensorId alive,
-                           const Ids& state) {
-    Ids in = {builder_.AddConstant("", Number(DType::kI64, pass)), alive};
-    if (alive == kNoTensor) in[1] = builder_.AddConstant("", Number(DType::kBool, 1));
+  absl::StatusOr<Items> Pass(const onnx::GraphProto& body, int64_t pass, TensorId alive,
+                             const Items& state) {
+    if (alive == kNoTensor) alive = builder_.AddConstant("", Number(DType::kBool, 1));
+    Items in = ItemsOf({builder_.AddConstant("", Number(DType::kI64, pass)), alive});
     in.insert(in.end(), state.begin(), state.end());
     return bodies_.add(body, in, StrCat(pass));
   }
@@ -561,6 +619,31 @@ class ControlFlow {
                            ", as values of a run decide; only results of one type are supported");
     }
     return builder_.AddNode("Where", {condition, yes, no}, {}, Name("chosen"));
+  }
+
+  // Sequences are chosen between element by element.
+  absl::StatusOr<Item> ChosenItem(TensorId condition, const Item& yes, const Item& no,
+                                  std::string_view what) {
+    if (!yes.collection && !no.collection) {
+      ASSIGN_OR_RETURN(TensorId id, Chosen(condition, yes.tensor, no.tensor, what));
+      return Item{.tensor = id, .collection = std::nullopt};
+    }
+    auto kind = [](const Item& item) {
+      if (!item.collection) return std::string("a tensor");
+      if (item.collection->is_none) return KindOf(*item.collection);
+      return StrCat(KindOf(*item.collection), " of ", item.collection->elements.size());
+    };
+    if (kind(yes) != kind(no)) {
+      return Unimplemented(what, " ", kind(yes), " or ", kind(no),
+                           ", as values of a run decide; only results of one kind and length are "
+                           "supported");
+    }
+    Item out = yes;
+    for (size_t i = 0; i < out.collection->elements.size(); ++i) {
+      TensorId& element = out.collection->elements[i];
+      ASSIGN_OR_RETURN(element, Chosen(condition, element, no.collection->elements[i], what));
+    }
+    return out;
   }
 
   // A list attribute of Scan, 0 each if it is absent.
@@ -620,7 +703,8 @@ class ControlFlow {
   std::string Name(std::string_view what) const { return StrCat(node_.name, "/", what); }
 
   const FlatNode& node_;
-  const Ids& inputs_;
+  const Items& items_;
+  const Ids inputs_;  // those that are tensors
   const Bodies& bodies_;
   GraphBuilder& builder_;
 };
@@ -631,13 +715,25 @@ bool IsControlFlow(const FlatNode& node) {
   return node.domain.empty() && (node.op == "If" || node.op == "Loop" || node.op == "Scan");
 }
 
-absl::StatusOr<std::vector<TensorId>> AddControlFlow(const FlatNode& node,
-                                                     const std::vector<TensorId>& inputs,
-                                                     const Bodies& bodies, GraphBuilder* builder) {
+absl::StatusOr<std::vector<TensorId>> AddTensorBody(const AddBody& add,
+                                                    const onnx::GraphProto& body,
+                                                    const std::vector<TensorId>& inputs,
+                                                    const std::string& name) {
+  ASSIGN_OR_RETURN(Items out, add(body, ItemsOf(inputs), name));
+  return AllIdsOf(out);
+}
+
+absl::StatusOr<std::vector<Item>> AddControlFlow(const FlatNode& node,
+                                                 const std::vector<Item>& inputs,
+                                                 const Bodies& bodies, GraphBuilder* builder) {
   ControlFlow flow(node, inputs, bodies, builder);
-  absl::StatusOr<Ids> outputs = node.op == "If"     ? flow.If()
-                                : node.op == "Loop" ? flow.Loop()
-                                                    : flow.Scan();
+  auto run = [&]() -> absl::StatusOr<Items> {
+    if (node.op == "If") return flow.If();
+    if (node.op == "Loop") return flow.Loop();
+    ASSIGN_OR_RETURN(Ids out, flow.Scan());
+    return ItemsOf(out);
+  };
+  absl::StatusOr<Items> outputs = run();
   if (!outputs.ok()) return Annotate(outputs.status(), DescribeNode(node.name, node.op));
   return outputs;
 }

@@ -8,13 +8,19 @@
 #include "core/graph/builder.h"
 #include "core/import/flatten.h"
 #include "core/import/repeat_body.h"
+#include "core/import/sequences.h"
 
 namespace fusion {
 
 /// Adds the nodes of a body of `node` to the graph, with `inputs` in place of the body's own, and
 /// returns its outputs. `name` tells the nodes of this copy from those of others.
-using AddBody = std::function<absl::StatusOr<std::vector<TensorId>>(
-    const onnx::GraphProto& body, const std::vector<TensorId>& inputs, const std::string& name)>;
+using AddBody = std::function<absl::StatusOr<std::vector<Item>>(
+    const onnx::GraphProto& body, const std::vector<Item>& inputs, const std::string& name)>;
+/// The same of a body that takes and gives tensors only; InvalidArgument if it gives others.
+absl::StatusOr<std::vector<TensorId>> AddTensorBody(const AddBody& add,
+                                                    const onnx::GraphProto& body,
+                                                    const std::vector<TensorId>& inputs,
+                                                    const std::string& name);
 
 /// An input of a body that is made: of this type, or known.
 using BodyInput = std::variant<TensorType, HostTensor>;
@@ -41,14 +47,16 @@ bool IsControlFlow(const FlatNode& node);
 /// `most_written_out` passes, known here, is written out, so that what one pass hands to the
 /// next fuses like everything else; so is one of at most kMaxPassesWrittenOut whose body carries
 /// what does not keep its type. Passes are known here if their number is, or if the condition
-/// follows from constants that are carried. Returns one id per output of the node.
+/// follows from constants that are carried. A Loop that carries a sequence or an optional is always
+/// written out, pass by pass, as long as its condition is known. Returns one item per output of the
+/// node.
 ///
-/// Unimplemented where the shape of a result follows from values that only a run knows, but for
-/// how many elements are kept of all passes; ResourceExhausted above kMaxPassesWrittenOut that
-/// would be written out. Messages start with the node.
-absl::StatusOr<std::vector<TensorId>> AddControlFlow(const FlatNode& node,
-                                                     const std::vector<TensorId>& inputs,
-                                                     const Bodies& bodies, GraphBuilder* builder);
+/// Unimplemented where the shape of a result, or the length of a sequence, follows from values that
+/// only a run knows, but for how many elements are kept of all passes; ResourceExhausted above
+/// kMaxPassesWrittenOut that would be written out. Messages start with the node.
+absl::StatusOr<std::vector<Item>> AddControlFlow(const FlatNode& node,
+                                                 const std::vector<Item>& inputs,
+                                                 const Bodies& bodies, GraphBuilder* builder);
 
 inline constexpr int kFirstOpsetOfScan = 8;
 /// Before: with a batch dim, and lengths of its sequences.

@@ -136,7 +136,8 @@ class FlexAttention {
                              " inputs and ", body->g().output_size(),
                              " outputs, expected one of each");
     }
-    ASSIGN_OR_RETURN(std::vector<TensorId> made, add_(body->g(), {x}, name));
+    ASSIGN_OR_RETURN(std::vector<TensorId> made, AddTensorBody(add_, body->g(), {x}, name));
+    if (made.empty()) return InvalidArgument("attribute ", Quote(name), " gives no output");
     if (made.size() == 1 && TypeOf(made[0]) == TypeOf(x)) return made[0];
     return InvalidArgument("attribute ", Quote(name), " makes ", TypeOf(made[0]).ToString(), " of ",
                            TypeOf(x).ToString(), ", expected the same");

@@ -137,11 +137,11 @@ class OnnxImporter {
   }
 
   // Adds a copy of a body of `node`, whose inputs are `node_inputs`.
-  absl::StatusOr<std::vector<TensorId>> AddBodyOf(const FlatNode& node,
-                                                  const std::vector<TensorId>& node_inputs,
-                                                  const onnx::GraphProto& graph,
-                                                  const std::vector<TensorId>& inputs,
-                                                  const std::string& name) {
+  absl::StatusOr<std::vector<Item>> AddBodyOf(const FlatNode& node,
+                                              const std::vector<Item>& node_inputs,
+                                              const onnx::GraphProto& graph,
+                                              const std::vector<Item>& inputs,
+                                              const std::string& name) {
     if (body_depth_ == kMaxBodyDepth) {
       return ResourceExhausted("bodies are nested deeper than ", kMaxBodyDepth,
                                ", or a function calls itself from a body");
@@ -157,11 +157,16 @@ class OnnxImporter {
     inner->ids = inner->constants;
     inner->collections.clear();
     const size_t own = node_inputs.size() - node.captured.size();
-    auto bind = [&](const std::string& what, TensorId id) {
+    auto bind = [&](const std::string& what, const Item& item) {
       auto ref = inner->flat.by_name.find(what);
       bool takes = ref != inner->flat.by_name.end() &&
                    inner->flat.values[static_cast<size_t>(ref->second)].kind == FlatValue::kInput;
-      if (takes) inner->ids[static_cast<size_t>(ref->second)] = id;
+      if (!takes) return;
+      if (item.collection) {
+        inner->collections[ref->second] = *item.collection;
+      } else {
+        inner->ids[static_cast<size_t>(ref->second)] = item.tensor;
+      }
     };
     for (size_t i = 0; i < node.captured.size(); ++i) bind(node.captured[i], node_inputs[own + i]);
     for (int i = 0; i < graph.input_size() && i < static_cast<int>(inputs.size()); ++i) {
@@ -169,26 +174,20 @@ class OnnxImporter {
     }
     Body* outer = std::exchange(body_, inner);
     ++body_depth_;
-    absl::StatusOr<std::vector<TensorId>> outputs = AddBodyNodes();
+    absl::StatusOr<std::vector<Item>> outputs = AddBodyNodes();
     --body_depth_;
     body_ = outer;
     return outputs;
   }
 
-  absl::StatusOr<std::vector<TensorId>> AddBodyNodes() {
+  absl::StatusOr<std::vector<Item>> AddBodyNodes() {
     RETURN_IF_ERROR(AddNodes());
-    std::vector<TensorId> outputs;
-    for (ValueRef ref : body_->wanted) {
-      ASSIGN_OR_RETURN(TensorId id, TensorOf(ref));
-      outputs.push_back(id);
-    }
-    return outputs;
+    return ItemsOf(body_->wanted);
   }
 
   // A body of `node` as a graph of its own, for a loop that is not written out. What it reads from
   // outside are further inputs, constants and all that is known of them excepted.
-  absl::StatusOr<RepeatBody> MakeBodyOf(const FlatNode& node,
-                                        const std::vector<TensorId>& node_inputs,
+  absl::StatusOr<RepeatBody> MakeBodyOf(const FlatNode& node, const std::vector<Item>& node_inputs,
                                         const onnx::GraphProto& graph,
                                         const std::vector<BodyInput>& inputs, Condition condition) {
     GraphBuilder made = builder_->Within(graph.name());
@@ -203,28 +202,34 @@ class OnnxImporter {
     std::vector<TensorId> captured;
     std::map<TensorId, TensorId> moved;
     std::map<TensorId, TensorId> held;  // constants of the body that are those of the graph around
-    std::vector<TensorId> inner = node_inputs;
-    for (size_t i = node_inputs.size() - node.captured.size(); i < node_inputs.size(); ++i) {
-      const TensorId id = node_inputs[i];
-      if (id == kNoTensor) continue;
-      auto [at, fresh] = moved.try_emplace(id, kNoTensor);
-      const Tensor& outer = builder_->tensor(id);
+    auto move = [&](TensorId* id) {
+      if (*id == kNoTensor) return absl::OkStatus();
+      auto [at, fresh] = moved.try_emplace(*id, kNoTensor);
+      const Tensor& outer = builder_->tensor(*id);
       if (fresh && outer.value != nullptr) {
         at->second = made.AddConstant(outer.name, *outer.value, outer.client_has_bytes);
-        held[at->second] = id;
+        held[at->second] = *id;
       } else if (fresh) {
         if (outer.counted) {
           return Unimplemented("its body reads ", QuoteShort(outer.name),
                                ", of which a run decides how many elements there are");
         }
         at->second = made.AddInput("", outer.type);
-        captured.push_back(id);
+        captured.push_back(*id);
       }
-      inner[i] = at->second;
+      *id = at->second;
+      return absl::OkStatus();
+    };
+    std::vector<Item> inner = node_inputs;
+    for (size_t i = node_inputs.size() - node.captured.size(); i < node_inputs.size(); ++i) {
+      RETURN_IF_ERROR(move(&inner[i].tensor));
+      if (!inner[i].collection) continue;
+      for (TensorId& element : inner[i].collection->elements) RETURN_IF_ERROR(move(&element));
     }
     GraphBuilder* outer = std::exchange(builder_, &made);
     const int64_t number = std::exchange(graph_number_, ++graphs_);
-    absl::StatusOr<std::vector<TensorId>> outputs = AddBodyOf(node, inner, graph, given, "body");
+    absl::StatusOr<std::vector<TensorId>> outputs =
+        AddTensorBody(AddsBodiesOf(node, inner), graph, given, "body");
     absl::StatusOr<RepeatBody> body =
         outputs.ok() ? BodyWith(*std::move(outputs), condition, node.name, held, &made)
                      : absl::StatusOr<RepeatBody>(outputs.status());
@@ -378,8 +383,7 @@ class OnnxImporter {
       if (body_ != &main_) body_->constants[static_cast<size_t>(ref)] = id;
     }
     if (auto held = body_->collections.find(ref); held != body_->collections.end()) {
-      return Unimplemented("output ", QuoteShort(value(ref).name), " is ",
-                           held->second.is_none ? "an optional without an element" : "a sequence",
+      return Unimplemented("output ", QuoteShort(value(ref).name), " is ", KindOf(held->second),
                            "; only tensors can be outputs");
     }
     if (id == kNoTensor) return Internal("tensor ", QuoteShort(value(ref).name), " is not built");
@@ -509,13 +513,19 @@ class OnnxImporter {
     return absl::Status(status.code(), message);
   }
 
+  AddBody AddsBodiesOf(const FlatNode& node, const std::vector<Item>& inputs) {
+    return [this, &node, &inputs](const onnx::GraphProto& graph, const std::vector<Item>& in,
+                                  const std::string& name) {
+      return AddBodyOf(node, inputs, graph, in, name);
+    };
+  }
+
   // Its results under the names that the node gives them.
-  absl::StatusOr<std::vector<TensorId>> AddFlow(const FlatNode& node,
-                                                const std::vector<TensorId>& inputs,
-                                                const std::vector<std::string>& names) {
+  absl::Status AddFlow(const FlatNode& node) {
+    ASSIGN_OR_RETURN(const std::vector<Item> inputs, ItemsOf(node.inputs));
+    ASSIGN_OR_RETURN(const std::vector<std::string> names, NamesOf(node));
     Bodies bodies;
-    bodies.add = [&](const onnx::GraphProto& graph, const std::vector<TensorId>& in,
-                     const std::string& name) { return AddBodyOf(node, inputs, graph, in, name); };
+    bodies.add = AddsBodiesOf(node, inputs);
     bodies.make = [&](const onnx::GraphProto& graph, const std::vector<BodyInput>& in,
                       Condition condition) {
       return MakeBodyOf(node, inputs, graph, in, condition);
@@ -524,32 +534,37 @@ class OnnxImporter {
     bodies.most_written_out = options_.short_repeats ? 0 : kMostPassesWrittenOut;
     FlatNode named = node;
     named.name = body_->prefix + node.name;
-    ASSIGN_OR_RETURN(std::vector<TensorId> outputs,
-                     AddControlFlow(named, inputs, bodies, builder_));
-    for (size_t i = 0; i < std::min(outputs.size(), names.size()); ++i) {
+    ASSIGN_OR_RETURN(std::vector<Item> outputs, AddControlFlow(named, inputs, bodies, builder_));
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
       if (!IsUsed(node.outputs[i])) continue;
-      ASSIGN_OR_RETURN(outputs[i],
-                       builder_->AddNode("Identity", {outputs[i]}, {}, named.name, names[i]));
+      if (i >= outputs.size()) return HasNoOutput(node, i);
+      if (!outputs[i].collection) {
+        ASSIGN_OR_RETURN(outputs[i].tensor, builder_->AddNode("Identity", {outputs[i].tensor}, {},
+                                                              named.name, names[i]));
+      }
+      RETURN_IF_ERROR(Give(node.outputs[i], std::move(outputs[i])));
     }
-    return outputs;
+    return absl::OkStatus();
+  }
+
+  static absl::Status HasNoOutput(const FlatNode& node, size_t output) {
+    return InvalidArgument(DescribeNode(node.name, node.op), ": has no output ", output);
   }
 
   absl::StatusOr<std::vector<TensorId>> AddFlex(const FlatNode& node,
                                                 const std::vector<TensorId>& inputs,
                                                 const std::string& output) {
-    const AddBody add = [&](const onnx::GraphProto& graph, const std::vector<TensorId>& in,
-                            const std::string& name) {
-      return AddBodyOf(node, inputs, graph, in, name);
-    };
     FlatNode named = node;
     named.name = body_->prefix + node.name;
-    ASSIGN_OR_RETURN(TensorId y, AddFlexAttention(named, inputs, add, output, builder_));
+    ASSIGN_OR_RETURN(const std::vector<Item> items, ItemsOf(node.inputs));
+    ASSIGN_OR_RETURN(TensorId y,
+                     AddFlexAttention(named, inputs, AddsBodiesOf(node, items), output, builder_));
     return std::vector<TensorId>{y};
   }
 
-  absl::StatusOr<std::vector<Item>> ItemsOf(const FlatNode& node) {
+  absl::StatusOr<std::vector<Item>> ItemsOf(const std::vector<ValueRef>& refs) {
     std::vector<Item> items;
-    for (ValueRef ref : node.inputs) {
+    for (ValueRef ref : refs) {
       auto held = body_->collections.find(ref);
       if (held != body_->collections.end()) {
         items.push_back({.tensor = kNoTensor, .collection = held->second});
@@ -563,7 +578,7 @@ class OnnxImporter {
 
   // Adds a node that reads or gives sequences or optionals.
   absl::Status AddCollecting(const FlatNode& node) {
-    ASSIGN_OR_RETURN(std::vector<Item> items, ItemsOf(node));
+    ASSIGN_OR_RETURN(std::vector<Item> items, ItemsOf(node.inputs));
     const bool moves = node.domain.empty() && node.op == "Identity" && items.size() == 1;
     if (!moves && !IsCollectionOp(node)) {
       for (size_t i = 0; i < items.size(); ++i) {
@@ -603,13 +618,6 @@ class OnnxImporter {
     if (own == 0 || !items[0].collection || items[0].collection->is_none) {
       return InvalidArgument(what, ": input 0 is no sequence");
     }
-    std::vector<TensorId> captured(own, kNoTensor);
-    for (size_t i = own; i < items.size(); ++i) {
-      if (items[i].collection) {
-        return RefuseCollection(node, i, value(node.inputs[i]).name, *items[i].collection);
-      }
-      captured.push_back(items[i].tensor);
-    }
     const size_t length = items[0].collection->elements.size();
     std::vector<std::vector<TensorId>> made(node.outputs.size());
     for (size_t k = 0; k < length; ++k) {
@@ -622,8 +630,10 @@ class OnnxImporter {
         }
         inputs.push_back(items[i].collection ? items[i].collection->elements[k] : items[i].tensor);
       }
-      ASSIGN_OR_RETURN(std::vector<TensorId> outputs,
-                       AddBodyOf(node, captured, attribute->g(), inputs, StrCat(k)));
+      absl::StatusOr<std::vector<TensorId>> given =
+          AddTensorBody(AddsBodiesOf(node, items), attribute->g(), inputs, StrCat(k));
+      if (!given.ok()) return Annotate(given.status(), what);
+      const std::vector<TensorId>& outputs = *given;
       for (size_t i = 0; i < std::min(outputs.size(), made.size()); ++i) {
         made[i].push_back(outputs[i]);
       }
@@ -635,12 +645,28 @@ class OnnxImporter {
     return absl::OkStatus();
   }
 
+  // Names of its outputs in the graph. What they and the names of nodes add up to is bounded.
+  absl::StatusOr<std::vector<std::string>> NamesOf(const FlatNode& node) {
+    std::vector<std::string> names;
+    for (ValueRef ref : node.outputs) {
+      names.push_back(ref == kNoValueRef ? "" : body_->prefix + value(ref).name);
+      name_bytes_ += static_cast<int64_t>(names.back().size());
+    }
+    name_bytes_ += static_cast<int64_t>(body_->prefix.size() + node.name.size());
+    if (body_ != &main_ && name_bytes_ > kMaxNameBytes) {
+      return ResourceExhausted("names have more than ", kMaxNameBytes,
+                               " bytes after loops are written out");
+    }
+    return names;
+  }
+
   absl::Status AddNode(const FlatNode& node) {
     const AtNode at(node.name, node.op);
     Job::Step();
     if (node.outputs.empty()) {
       return InvalidArgument(DescribeNode(node.name, node.op), ": has no output");
     }
+    if (IsControlFlow(node)) return AddFlow(node);
     const bool collects = IsCollectionOp(node) ||
                           (!body_->collections.empty() &&
                            std::any_of(node.inputs.begin(), node.inputs.end(), [&](ValueRef ref) {
@@ -657,16 +683,7 @@ class OnnxImporter {
       ASSIGN_OR_RETURN(TensorId id, TensorOf(ref));
       inputs.push_back(id);
     }
-    std::vector<std::string> names;
-    for (ValueRef ref : node.outputs) {
-      names.push_back(ref == kNoValueRef ? "" : body_->prefix + value(ref).name);
-      name_bytes_ += static_cast<int64_t>(names.back().size());
-    }
-    name_bytes_ += static_cast<int64_t>(body_->prefix.size() + node.name.size());
-    if (body_ != &main_ && name_bytes_ > kMaxNameBytes) {
-      return ResourceExhausted("names have more than ", kMaxNameBytes,
-                               " bytes after loops are written out");
-    }
+    ASSIGN_OR_RETURN(std::vector<std::string> names, NamesOf(node));
     absl::StatusOr<std::vector<TensorId>> outputs;
     if (constant) {
       outputs = AddConstantNode(node, names[0]);
@@ -674,8 +691,6 @@ class OnnxImporter {
       bool mask = node.outputs.size() > 1 && IsUsed(node.outputs[1]);
       names.resize(std::max<size_t>(names.size(), 2));
       outputs = AddDropout(node, inputs, mask, names, builder_);
-    } else if (IsControlFlow(node)) {
-      outputs = AddFlow(node, inputs, names);
     } else if (IsFlexAttention(node)) {
       outputs = AddFlex(node, inputs, names[0]);
     } else {
@@ -684,9 +699,7 @@ class OnnxImporter {
     RETURN_IF_ERROR(outputs.status());
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       TensorId id = i < outputs->size() ? (*outputs)[i] : kNoTensor;
-      if (id == kNoTensor && IsUsed(node.outputs[i])) {
-        return InvalidArgument(DescribeNode(node.name, node.op), ": has no output ", i);
-      }
+      if (id == kNoTensor && IsUsed(node.outputs[i])) return HasNoOutput(node, i);
       if (id == kNoTensor || node.outputs[i] == kNoValueRef) continue;
       body_->ids[static_cast<size_t>(node.outputs[i])] = id;
       if (constant && body_ != &main_) body_->constants[static_cast<size_t>(node.outputs[i])] = id;

@@ -48,10 +48,8 @@ class Collector {
   absl::StatusOr<TensorId> Tensor(size_t i) const {
     if (!Has(i)) return InvalidArgument("input ", i, " is absent but required");
     if (inputs_[i].collection) {
-      return InvalidArgument(
-          "input ", i, " is ",
-          inputs_[i].collection->is_none ? "an optional without an element" : "a sequence",
-          ", expected a tensor");
+      return InvalidArgument("input ", i, " is ", KindOf(*inputs_[i].collection),
+                             ", expected a tensor");
     }
     return inputs_[i].tensor;
   }
@@ -60,7 +58,7 @@ class Collector {
     if (!Has(0)) return InvalidArgument("input 0 is absent but required");
     if (!inputs_[0].collection || inputs_[0].collection->is_none) {
       return InvalidArgument("input 0 is ",
-                             inputs_[0].collection ? "an optional without an element" : "a tensor",
+                             inputs_[0].collection ? KindOf(*inputs_[0].collection) : "a tensor",
                              ", expected a sequence");
     }
     return *inputs_[0].collection;
@@ -293,6 +291,10 @@ class Collector {
 
 }  // namespace
 
+std::string KindOf(const Collection& collection) {
+  return collection.is_none ? "an optional without an element" : "a sequence";
+}
+
 const std::vector<CollectionOp>& CollectionOps() {
   static const auto* const kOps = new std::vector<CollectionOp>{
       {"ConcatFromSequence", 11}, {"Optional", 15},      {"OptionalGetElement", 15},
@@ -323,7 +325,7 @@ absl::StatusOr<Item> AddCollectionOp(const FlatNode& node, const std::vector<Ite
 absl::Status RefuseCollection(const FlatNode& node, size_t input, std::string_view name,
                               const Collection& collection) {
   return Unimplemented(DescribeNode(node.name, node.op), ": input ", input, " ", QuoteShort(name),
-                       collection.is_none ? " is an optional without an element" : " is a sequence",
+                       " is ", KindOf(collection),
                        ", which this op does not take; only sequences that are taken apart again "
                        "are supported");
 }

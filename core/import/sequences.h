@@ -19,6 +19,9 @@ struct Collection {
   std::vector<TensorId> elements;
 };
 
+/// "a sequence" or "an optional without an element".
+std::string KindOf(const Collection& collection);
+
 /// What a node reads or gives where that may be a collection: one of both, or neither, an input
 /// that is absent.
 struct Item {

@@ -124,6 +124,158 @@ TEST(Sequences, WhatDoesNotVanishIsRefused) {
   EXPECT_THAT(Import(tensor), HasSubstr("input 0 is a tensor, expected a sequence"));
 }
 
+HostTensor Truth(bool value) {
+  HostTensor out(DType::kBool, {});
+  out.SetInt(0, value ? 1 : 0);
+  return out;
+}
+
+TEST(Sequences, PassBranchesOfAnIf) {
+  TestModel yes(20);
+  yes.Node("SequenceInsert", {"s", "x"}, {"longer"}).Output("longer");
+  TestModel no(20);
+  no.Node("SequenceConstruct", {"x"}, {"short"}).Output("short");
+  for (bool taken : {true, false}) {
+    TestModel m = WithX();
+    m.Initializer("c", Truth(taken)).Node("Neg", {"x"}, {"n"});
+    m.Node("SequenceConstruct", {"n"}, {"s"}).Node("If", {"c"}, {"r"}, "if");
+    m.AttrGraph("then_branch", yes).AttrGraph("else_branch", no);
+    m.Node("SequenceLength", {"r"}, {"y"}).Output("y");
+    EXPECT_THAT(ResultOf(m, {kX}), ElementsAre(taken ? 2 : 1));
+  }
+  TestModel run = WithX();
+  run.Input("c", {}, DType::kBool).Node("Neg", {"x"}, {"n"});
+  run.Node("SequenceConstruct", {"n"}, {"s"}).Node("If", {"c"}, {"r"}, "if");
+  run.AttrGraph("then_branch", yes).AttrGraph("else_branch", no);
+  run.Node("SequenceLength", {"r"}, {"y"}).Output("y");
+  EXPECT_THAT(Import(run),
+              HasSubstr("UNIMPLEMENTED: node \"if\" (If): the branches give a sequence "
+                        "of 2 or a sequence of 1, as values of a run decide"));
+}
+
+// Both branches give as many: each element is chosen.
+TEST(Sequences, OfOneLengthAreChosenElementByElement) {
+  TestModel yes(20);
+  yes.Node("SequenceConstruct", {"x", "n"}, {"a"}).Output("a");
+  TestModel no(20);
+  no.Node("SequenceConstruct", {"n", "x"}, {"b"}).Output("b");
+  TestModel m = WithX();
+  Number(m, "zero", 0);
+  m.Input("c", {}, DType::kBool).Node("Neg", {"x"}, {"n"}).Node("If", {"c"}, {"r"}, "if");
+  m.AttrGraph("then_branch", yes).AttrGraph("else_branch", no);
+  m.Node("SequenceAt", {"r", "zero"}, {"y"}).Output("y");
+  EXPECT_THAT(ResultOf(m, {kX, Truth(true)}), ElementsAre(1, 2, 3, 4, 5, 6));
+  EXPECT_THAT(ResultOf(m, {kX, Truth(false)}), ElementsAre(-1, -2, -3, -4, -5, -6));
+}
+
+// What torch.jit writes for `for row in x: out.append(row * i)`.
+TestModel Appends() {
+  TestModel body(20);
+  body.Input("i", {}, DType::kI64).Input("go", {}, DType::kBool).Input("s", {});
+  body.Node("SequenceAt", {"rows", "i"}, {"row"}).Node("Cast", {"i"}, {"f"}).Attr("to", 1);
+  body.Node("Mul", {"row", "f"}, {"e"}).Node("SequenceInsert", {"s", "e"}, {"t"});
+  return body.Output("go").Output("t");
+}
+
+TEST(Sequences, GrowInLoops) {
+  TestModel m = WithX();
+  Number(m, "three", 3);
+  m.Node("SplitToSequence", {"x"}, {"rows"}).Node("SequenceEmpty", {}, {"none"});
+  m.Node("Loop", {"three", "", "none"}, {"all"}, "loop").AttrGraph("body", Appends());
+  m.Node("ConcatFromSequence", {"all"}, {"y"}).Attr("axis", 0).Output("y");
+  EXPECT_THAT(ResultOf(m, {kX}), ElementsAre(0, 0, 3, 4, 10, 12));
+  // Nothing else limits it: position 3 of 3 rows.
+  TestModel far = WithX();
+  Number(far, "four", 4);
+  far.Node("SplitToSequence", {"x"}, {"rows"}).Node("SequenceEmpty", {}, {"none"});
+  far.Node("Loop", {"four", "", "none"}, {"all"}, "loop").AttrGraph("body", Appends());
+  far.Node("ConcatFromSequence", {"all"}, {"y"}).Attr("axis", 0).Output("y");
+  EXPECT_THAT(
+      Import(far),
+      HasSubstr("node \"loop/3/row\" (SequenceAt): position 3 of a sequence, expected -3..2"));
+  TestModel run = WithX();
+  run.Input("n", {}, DType::kI64).Node("SplitToSequence", {"x"}, {"rows"});
+  run.Node("SequenceEmpty", {}, {"none"});
+  run.Node("Loop", {"n", "", "none"}, {"all"}, "loop").AttrGraph("body", Appends());
+  run.Node("ConcatFromSequence", {"all"}, {"y"}).Attr("axis", 0).Output("y");
+  EXPECT_THAT(Import(run), AllOf(HasSubstr("UNIMPLEMENTED: node \"loop\" (Loop): it carries a "
+                                           "sequence or an optional, and input 0 "),
+                                 HasSubstr("--fix")));
+}
+
+// while len(s) < 5: s.append(s[-1] + 1)
+TEST(Sequences, GrowAsLongAsAConditionOfTheirLengthHolds) {
+  TestModel body(20);
+  body.Input("i", {}, DType::kI64).Input("go", {}, DType::kBool).Input("s", {});
+  Number(body, "last", -1);
+  Number(body, "five", 5);
+  body.Initializer("one", F({}, {1})).Node("SequenceAt", {"s", "last"}, {"l"});
+  body.Node("Add", {"l", "one"}, {"e"}).Node("SequenceInsert", {"s", "e"}, {"t"});
+  body.Node("SequenceLength", {"t"}, {"n"}).Node("Less", {"n", "five"}, {"more"});
+  body.Output("more").Output("t");
+  TestModel m(20);
+  m.Input("x", {1}).Initializer("c", Truth(true)).Node("SequenceConstruct", {"x"}, {"s"});
+  m.Node("Loop", {"", "c", "s"}, {"all"}, "loop").AttrGraph("body", body);
+  m.Node("ConcatFromSequence", {"all"}, {"y"}).Attr("axis", 0).Output("y");
+  EXPECT_THAT(ResultOf(m, {F({1}, {7})}), ElementsAre(7, 8, 9, 10, 11));
+  TestModel endless = m;
+  TestModel never(20);
+  never.Input("i", {}, DType::kI64).Input("go", {}, DType::kBool).Input("s", {});
+  never.Output("go").Output("s");
+  endless.proto().mutable_graph()->mutable_node(1)->mutable_attribute(0)->mutable_g()->CopyFrom(
+      *never.graph());
+  EXPECT_THAT(Import(endless), HasSubstr("RESOURCE_EXHAUSTED: node \"loop\" (Loop): more than "));
+  TestModel asks(20);
+  asks.Input("x", {1}).Input("c", {}, DType::kBool).Node("SequenceConstruct", {"x"}, {"s"});
+  asks.Node("Loop", {"", "c", "s"}, {"all"}, "loop").AttrGraph("body", body);
+  asks.Node("ConcatFromSequence", {"all"}, {"y"}).Attr("axis", 0).Output("y");
+  EXPECT_THAT(Import(asks), HasSubstr("whether there is a pass 0 is known to a run only"));
+}
+
+// A body that reads a sequence from outside at a known place stays a loop.
+TEST(Sequences, AreReadInLoopsThatStayLoops) {
+  TestModel body(20);
+  body.Input("i", {}, DType::kI64).Input("go", {}, DType::kBool).Input("c", {2});
+  Number(body, "one", 1);
+  body.Node("SequenceAt", {"rows", "one"}, {"row"}).Node("Add", {"c", "row"}, {"d"});
+  body.Output("go").Output("d");
+  TestModel m = WithX();
+  Number(m, "many", 40);
+  m.Input("c", {2}).Node("SplitToSequence", {"x"}, {"rows"}).Attr("keepdims", 0);
+  m.Node("Loop", {"many", "", "c"}, {"y"}, "loop").AttrGraph("body", body).Output("y");
+  EXPECT_THAT(ResultOf(m, {kX, F({2}, {0, 1})}), ElementsAre(120, 161));
+  EXPECT_THAT(Import(m), HasSubstr("Repeat"));
+}
+
+TEST(Sequences, MapsReadWhatStandsOutside) {
+  TestModel body(20);
+  Number(body, "last", -1);
+  body.Input("e", {2}).Node("SequenceAt", {"s", "last"}, {"l"}).Node("Sub", {"e", "l"}, {"r"});
+  body.Output("r");
+  TestModel m = WithX();
+  m.Node("SplitToSequence", {"x"}, {"s"}).Attr("keepdims", 0);
+  m.Node("SequenceMap", {"s"}, {"r"}, "map").AttrGraph("body", body);
+  m.Node("ConcatFromSequence", {"r"}, {"y"}).Attr("axis", 0).Output("y");
+  EXPECT_THAT(ResultOf(m, {kX}), ElementsAre(-4, -4, -2, -2, 0, 0));
+}
+
+TEST(Optionals, AreCarriedByLoops) {
+  TestModel body(20);
+  body.Input("i", {}, DType::kI64).Input("go", {}, DType::kBool).Input("o", {});
+  TestModel has(20);
+  has.Node("OptionalGetElement", {"o"}, {"v"}).Node("Add", {"v", "x"}, {"a"}).Output("a");
+  TestModel first(20);
+  first.Node("Identity", {"x"}, {"b"}).Output("b");
+  body.Node("OptionalHasElement", {"o"}, {"h"}).Node("If", {"h"}, {"r"}, "choose");
+  body.AttrGraph("then_branch", has).AttrGraph("else_branch", first);
+  body.Node("Optional", {"r"}, {"p"}).Output("go").Output("p");
+  TestModel m = WithX();
+  Number(m, "three", 3);
+  m.Node("Optional", {}, {"none"}).Node("Loop", {"three", "", "none"}, {"all"}, "loop");
+  m.AttrGraph("body", body).Node("OptionalGetElement", {"all"}, {"y"}).Output("y");
+  EXPECT_THAT(ResultOf(m, {kX}), ElementsAre(3, 6, 9, 12, 15, 18));
+}
+
 TEST(Sequences, TooManyPiecesAreRefused) {
   TestModel m(20);
   m.Input("x", {1 << 20}).Node("SplitToSequence", {"x"}, {"s"}, "all");
