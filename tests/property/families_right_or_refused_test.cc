@@ -16,6 +16,7 @@
 #include "core/graph/evaluate.h"
 #include "core/graph/test_values.h"
 #include "core/import/graph_source.h"
+#include "core/onnx/weight_source.h"
 #include "core/pipeline/family_points.h"
 #include "core/pipeline/resolve.h"
 #include "core/tensor/compare.h"
@@ -42,11 +43,11 @@ class FamiliesTest : public testing::Test {
       : toolchain_(Toolchain::Open(FakeToolchainOptions(), tools_).value()),
         resolver_(BuiltInSpecs().value(), toolchain_, int64_t{1} << 20) {}
 
-  static std::string ModelOf(const char* name, uint64_t seed) {
+  static onnx::ModelProto ModelOf(const char* name, uint64_t seed) {
     ModelParams params = FindModel(name)->defaults;
     params.seed = seed;
     params.dynamic = true;
-    return GenerateModel(*FindModel(name), params)->model.SerializeAsString();
+    return GenerateModel(*FindModel(name), params)->model;
   }
 
   void ExpectRightOrRefused(const char* name,
@@ -69,16 +70,28 @@ class FamiliesTest : public testing::Test {
   Resolver resolver_;
 };
 
-// The values of a program's outputs on the inputs of this seed.
+// A model, and what a client would know of it.
+struct Client {
+  explicit Client(const onnx::ModelProto& proto)
+      : model(proto.SerializeAsString()), weights(proto) {}
+
+  std::string model;
+  WeightSource weights;
+};
+
+// The values of a program's outputs. `names`: of its weights, by index.
 absl::StatusOr<std::vector<HostTensor>> ValuesOf(const Program& program,
-                                                 const std::vector<HostTensor>& inputs) {
+                                                 const std::vector<HostTensor>& inputs,
+                                                 const std::vector<std::string>& names,
+                                                 const WeightSource& source) {
   std::vector<Box> boxes;
   for (ValueId v : program.outputs) {
     boxes.push_back(Box::Whole(program.value(v).type.shape.ToDims()));
   }
   std::vector<HostTensor> weights;
-  for (ValueId v : program.weights) {
-    weights.push_back(RandomTensor(program.value(v).type, weights.size()));
+  for (const std::string& name : names) {
+    ASSIGN_OR_RETURN(HostTensor weight, source.Load(name));
+    weights.push_back(std::move(weight));
   }
   return EvaluateBoxes(program, boxes, [&](ValueId v) -> const HostTensor* {
     const auto index = static_cast<size_t>(program.value(v).index);
@@ -102,18 +115,21 @@ absl::StatusOr<Program> FamilyProgramAt(const Work& work, const Units& units) {
 }
 
 // Why a family is wrong at a point; nullopt: it is right.
-std::optional<std::string> WrongAt(const Work& work, const std::string& model, const Units& units) {
-  absl::StatusOr<Program> family = FamilyProgramAt(work, units);
+std::optional<std::string> WrongAt(const Resolved& resolved, const Client& client,
+                                   const Units& units) {
+  absl::StatusOr<Program> family = FamilyProgramAt(*resolved.work, units);
   if (!family.ok()) return StrCat("its program: ", Message(family.status()));
   absl::StatusOr<Graph> graph = ImportGraph(
-      {.onnx_model = model}, {.dim_bindings = {{"batch", units[0]}, {"seq", units[1]}}});
+      {.onnx_model = client.model}, {.dim_bindings = {{"batch", units[0]}, {"seq", units[1]}}});
   if (!graph.ok()) return StrCat("the model itself: ", Message(graph.status()));
   absl::StatusOr<CanonicalGraph> canonical = Canonicalise(*graph);
   absl::StatusOr<Program> own = BuildProgram(canonical->graph, {.absorb_views = false});
   if (!own.ok()) return StrCat("the model's program: ", Message(own.status()));
   const std::vector<HostTensor> inputs = RandomInputs(*own, 3, /*adversarial=*/false);
-  absl::StatusOr<std::vector<HostTensor>> wanted = ValuesOf(*own, inputs);
-  absl::StatusOr<std::vector<HostTensor>> got = ValuesOf(*family, inputs);
+  absl::StatusOr<std::vector<HostTensor>> wanted =
+      ValuesOf(*own, inputs, canonical->weight_names, client.weights);
+  absl::StatusOr<std::vector<HostTensor>> got =
+      ValuesOf(*family, inputs, resolved.binding.weights, client.weights);
   if (!wanted.ok()) return StrCat("evaluating the model: ", Message(wanted.status()));
   if (!got.ok()) return StrCat("evaluating the family: ", Message(got.status()));
   for (size_t i = 0; i < wanted->size(); ++i) {
@@ -153,16 +169,16 @@ void FamiliesTest::ExpectRightOrRefused(const char* name,
   for (uint64_t seed = 1; seed <= models; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed, 5);
-    const std::string model = ModelOf(name, seed);
+    const Client client(ModelOf(name, seed));
     const Ranges ranges = ranges_of(&random);
     const auto& [batch, seq] = ranges;
-    invalid += ImportGraph({.onnx_model = model},
+    invalid += ImportGraph({.onnx_model = client.model},
                            {.dim_bindings = {{"batch", batch.most}, {"seq", seq.most}}})
                        .ok()
                    ? 0
                    : 1;
     absl::StatusOr<std::shared_ptr<const Resolved>> resolved =
-        Resolve(model, {{"batch", batch}, {"seq", seq}});
+        Resolve(client.model, {{"batch", batch}, {"seq", seq}});
     if (!resolved.ok()) {
       ++refused;
       EXPECT_THAT(Message(resolved.status()), HasSubstr("node \"")) << "what is refused has a name";
@@ -170,7 +186,7 @@ void FamiliesTest::ExpectRightOrRefused(const char* name,
     }
     ++accepted;
     for (const Units& units : PointsToTry(ranges, &random)) {
-      const std::optional<std::string> wrong = WrongAt(*(*resolved)->work, model, units);
+      const std::optional<std::string> wrong = WrongAt(**resolved, client, units);
       EXPECT_EQ(wrong, std::nullopt) << "batch=" << units[0] << " of " << batch.least << ".."
                                      << batch.most << ", seq=" << units[1] << " of " << seq.least
                                      << ".." << seq.most << ": " << wrong.value_or("");
