@@ -3,6 +3,7 @@
 import argparse
 import concurrent.futures
 import datetime
+import fnmatch
 import json
 import os
 import pathlib
@@ -15,6 +16,7 @@ import sys
 import tempfile
 import time
 import traceback
+from xml.etree import ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 BIN = ROOT / "build/release/bin"
@@ -130,9 +132,34 @@ def generate(work, name, *arguments, file=None):
     return path
 
 
+def matches(test, which):
+    """Whether --gtest_filter=`which` selects a test."""
+    name = f"{test['classname']}.{test['name']}"
+    wanted, _, unwanted = which.partition("-")
+    return (any(fnmatch.fnmatchcase(name, pattern) for pattern in wanted.split(":")) and
+            not any(fnmatch.fnmatchcase(name, pattern) for pattern in unwanted.split(":")))
+
+
+def known_tests(program, which):
+    """Those tests of a program that ctest ran in this run of tests/run.sh; none elsewhere, or where ctest ran an older program."""
+    if "FUSION_TEST_RESULTS" not in os.environ:
+        return []
+    built = (BIN / program).stat().st_mtime
+    paths = [path for path in sorted((pathlib.Path(os.environ["FUSION_TEST_RESULTS"]) / program).glob("*.json"))
+             if path.stat().st_mtime > built]
+    suites = [suite for path in paths for suite in json.loads(path.read_text())["testsuites"]]
+    tests = [test for suite in suites for test in suite["testsuite"] if test.get("status") == "RUN"]
+    return [test for test in tests if matches(test, which)]
+
+
 def run_tests(program, which, timeout=3600, environment=None, at_once=1):
-    """Those tests of a program that ran, each with what it recorded; what the program printed; its exit status, that of
-    the worst of `at_once` processes that share the tests. `at_once` is for tests of which none needs the machine alone."""
+    """Those tests of a program that ran, each with what it recorded; the exit status of the program, that of the worst of
+    `at_once` processes that share the tests. `at_once` is for tests of which none needs the machine alone. What ctest has just
+    run as it would be run here (`environment` is empty) is not run again."""
+    known = [] if environment else known_tests(program, which)
+    if known:
+        return known, int(any("failures" in test for test in known))
+
     def shard(index, path):
         return run(BIN / program, f"--gtest_filter={which}", f"--gtest_output=json:{path}", check=False, timeout=timeout,
                    environment={**(environment or {}), "GTEST_TOTAL_SHARDS": str(at_once), "GTEST_SHARD_INDEX": str(index)})
@@ -142,7 +169,18 @@ def run_tests(program, which, timeout=3600, environment=None, at_once=1):
         shards = list(threads.map(shard, range(at_once), paths))
         suites = [suite for path in paths if path.exists() for suite in json.loads(path.read_text())["testsuites"]]
     tests = [test for suite in suites for test in suite["testsuite"] if test.get("status") == "RUN"]
-    return tests, "".join(done.stdout for done in shards), max((done.returncode for done in shards), key=abs)
+    return tests, max((done.returncode for done in shards), key=abs)
+
+
+def ctest_row(rows, row, which, bar):
+    """One row for the tests of ctest whose name contains `which`: those that ran in this run of tests/run.sh, else they run now."""
+    with tempfile.TemporaryDirectory(prefix="ctest.") as work:
+        results = pathlib.Path(os.environ.get("FUSION_TEST_RESULTS", work)) / "ctest.xml"
+        if not results.exists():
+            run("ctest", "--preset", "release", "-R", which, "--output-junit", results, check=False, timeout=900)
+        cases = [case for case in ElementTree.parse(results).iter("testcase") if which in case.get("name")]
+    failed = sum(case.get("status") != "run" for case in cases)
+    rows.counted(f"{row} (ctest -R {which})", bool(cases) and failed == 0, f"{len(cases)} tests, {failed} failed", bar)
 
 
 def of_root(*names):
@@ -153,7 +191,7 @@ def of_root(*names):
 def test_rows(rows, row, program, which, bar, timeout=600, environment=None, must_run=()):
     """One row for each test of a test program that drives the real service: its figure is what the test recorded.
     Gives the tests that ran. A test that was skipped is UNMEASURED, or FAIL if `must_run` has its name or its suite's."""
-    tests, _, status = run_tests(program, which, timeout, environment)
+    tests, status = run_tests(program, which, timeout, environment)
     for test in tests:
         recorded = [f"{key} {value}" for key, value in test.items() if key not in GTEST_KEYS]
         figure = ", ".join(recorded) or "code and message as expected, the service lives on"

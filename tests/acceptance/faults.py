@@ -80,7 +80,7 @@ def shared_cases(rows, work, options):
 
 def family_program_rows(rows, options):
     variables = {} if options.quick else {"FUSION_RANDOM_MODELS": str(PROGRAMS)}
-    tests, output, status = common.run_tests("families_right_or_refused_test", "*", environment=variables)
+    tests, status = common.run_tests("families_right_or_refused_test", "*", environment=variables)
     right, refused = (sum(int(test.get(key, 0)) for test in tests) for key in ("accepted", "refused"))
     failed = [common.one_line(f["failure"])[:120] for test in tests for f in test.get("failures", [])]
     rows.counted(f"{right + refused} random models of lengths: right or refused", status == 0 and right + refused > 0 and not failed,

@@ -1,10 +1,10 @@
 """Rows of tests/acceptance/models.sh. Standard library only."""
 
+import collections
 import os
 import pathlib
 import re
 import sys
-import time
 
 import buffers
 import common
@@ -20,16 +20,25 @@ ONNX_BAR = 0.99
 
 
 def recorded(program, which, environment=None):
-    """What tests of a program recorded, its output, and whether all passed."""
-    tests, output, status = common.run_tests(program, which, environment=environment, at_once=os.cpu_count() or 1)
-    return [t for t in tests if t.get("result") != "SKIPPED"], output, status == 0
+    """What tests of a program recorded, and whether all passed."""
+    tests, status = common.run_tests(program, which, environment=environment, at_once=os.cpu_count() or 1)
+    return [t for t in tests if t.get("result") != "SKIPPED"], status == 0
+
+
+def left_by(tests):
+    """How many models they left out, by reason."""
+    left = collections.Counter()
+    for key, value in (item for test in tests for item in test.items()):
+        if key.startswith("left_"):
+            count, _, reason = value.partition(": ")
+            left[reason] += int(count)
+    return left
 
 
 def onnx_rows(rows):
     """ONNX's own tests through plans, generated kernels and the executor."""
-    begin = time.monotonic()
-    tests, output, good = recorded("kernels_onnx_test", "Part/*")
-    took = time.monotonic() - begin
+    tests, good = recorded("kernels_onnx_test", "Part/*")
+    took = sum(float(test["time"].removesuffix("s")) for test in tests)
     if not tests:
         rows.add("UNMEASURED", "ONNX's own tests through fused kernels", "package libonnx-testdata is not installed", "")
         return
@@ -37,11 +46,8 @@ def onnx_rows(rows):
     rows.counted("ONNX's own tests through fused kernels", good and passed >= ONNX_BAR * scope,
                  f"{passed} of {scope} = {100 * passed / scope:.1f} %, no wrong result; {beside} not over tensors",
                  f">= {100 * ONNX_BAR:.0f} %")
-    rows.add("PASS", "how long they take, compilers included", f"{took:.0f} s for {passed + beside} models on {os.cpu_count()} cores", "is said")
-    left = {}
-    for count, reason in re.findall(r"^  skipped (\d+): (.*)$", output, re.M):
-        left[reason] = left.get(reason, 0) + int(count)
-    for reason, count in sorted(left.items(), key=lambda item: -item[1]):
+    rows.add("PASS", "how long they take, compilers included", f"{took:.0f} s of one core for {passed + beside} models", "is said")
+    for reason, count in left_by(tests).most_common():
         print(f"           left {count}: {reason[:150]}", flush=True)
 
 
@@ -51,11 +57,12 @@ def shared_rows(rows, options):
     if not root.exists():
         rows.add("UNMEASURED", "real exported graphs match their stored outputs", f"no {root}", "all of them")
         return
-    tests, output, good = recorded("kernels_onnx_test", "ExportedGraphs.*", {"FUSION_ONNX_GRAPHS": root})
+    elsewhere = {} if root == ROOT.parent / "shared/models" else {"FUSION_ONNX_GRAPHS": root}
+    tests, good = recorded("kernels_onnx_test", "ExportedGraphs.*", elsewhere)
     passed, scope = (sum(int(t.get(key, 0)) for t in tests) for key in ("passed", "in_scope"))
     rows.counted("real exported graphs match their stored outputs", good and passed == scope and scope > 0,
                  f"{passed} of {scope}", "all of them")
-    for reason in re.findall(r"^  skipped \d+: (.*)$", output, re.M):
+    for reason in left_by(tests):
         print(f"           left: {reason[:150]}", flush=True)
 
 
@@ -71,7 +78,10 @@ def strided_rows(rows):
 
 
 def fuzz_rows(rows, options):
-    """What reads what strangers send: 60 seconds each, or all the executions that a nightly run makes."""
+    """What reads what strangers send: 60 seconds each, or all the executions that --nightly makes; findings of before in ctest."""
+    if options.quick:
+        common.ctest_row(rows, "fuzz: inputs that were found before", "fuzz/", "no finding")
+        return
     done = run(ROOT / "tests/fuzz/run.sh", *(["--nightly"] if options.nightly else []), check=False, timeout=None)
     found = re.findall(r"^(PASS|FAIL) fuzz (\w+(?:, round \d+ of \d+)?): (.*)$", done.stdout, re.M)
     for verdict, name, figure in found:
@@ -79,7 +89,7 @@ def fuzz_rows(rows, options):
     if done.returncode != 0 or not found:
         rows.counted("fuzz: all targets", False, common.one_line(done.stderr or done.stdout)[-160:], "run to their end")
         print(done.stdout, flush=True)
-    if not options.nightly and not options.quick:
+    if not options.nightly:
         rows.add("UNMEASURED", "fuzz: 10 million executions each", "--nightly does them", "no finding")
 
 

@@ -22,7 +22,7 @@ SERIES = [600, 1200, 2500, 5000, 10_000, 20_000, 40_000, 100_000]
 
 def count_row(rows, row, program, which):
     """How many tests of a program pass; the bar is all."""
-    tests, _, status = common.run_tests(program, which, at_once=os.cpu_count() or 1)
+    tests, status = common.run_tests(program, which, at_once=os.cpu_count() or 1)
     left = sum(test.get("result") == "SKIPPED" for test in tests)
     good = sum(test.get("result") != "SKIPPED" and "failures" not in test for test in tests)
     rows.counted(row, status == 0 and good > 0 and good + left == len(tests),

@@ -239,10 +239,7 @@ def structure_rows(rows):
                              "one is compiled and must fail"),
                             ("stages on text graphs", "golden", "golden texts as they are"),
                             ("generated sources of a fixed corpus", "replay", "byte-identical")):
-        done = run("ctest", "--preset", "release", "-R", which, "--no-tests=error", check=False, timeout=900)
-        total = re.search(r"(\d+)% tests passed, (\d+) tests failed out of (\d+)", done.stdout)
-        figure = f"{total[3]} tests, {total[2]} failed" if total else "no such test"
-        rows.counted(f"{row} (ctest -R {which})", done.returncode == 0 and total is not None, figure, bar)
+        common.ctest_row(rows, row, which, bar)
     log = run("git", "-C", ROOT, "log", "--format=%x00%h", "--name-status", check=False).stdout
     best = None
     for commit in log.split("\0")[1:]:

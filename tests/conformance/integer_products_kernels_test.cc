@@ -231,14 +231,6 @@ constexpr Case kCases[] = {
 )"},
 };
 
-std::vector<std::string> EveryDevice() {
-  std::vector<std::string> names;
-  for (Isa isa : kIsas) {
-    if (HostRuns(isa)) names.push_back(StrCat("generic-", IsaName(isa)));
-  }
-  return names;
-}
-
 std::string TilesOf(const PlannedModel& model) {
   std::string tiles;
   for (const PlanGroup& group : model.plan.groups) tiles += group.tiles + "\n";
@@ -254,7 +246,7 @@ class IntegerProducts : public ::testing::TestWithParam<Case> {};
 TEST_P(IntegerProducts, PlansEqualTheEvaluator) {
   auto graph = ParseGraph(GetParam().graph);
   ASSERT_TRUE(graph.ok()) << graph.status();
-  for (const std::string& name : EveryDevice()) {
+  for (const std::string& name : InTurn(EveryRunnableDevice(), GetParam().name)) {
     const DeviceSpec device = DeviceNamed(name);
     for (Numerics numerics : {Numerics::kFp32Accumulate, Numerics::kBitwise}) {
       auto model = MakePlan(*graph, device, {.numerics = numerics});
@@ -311,7 +303,7 @@ TEST(IntegerProductChoices, EveryChoiceOfOneKernelEqualsTheEvaluator) {
   MultiplyIntegers(DeviceNamed("generic-avx2"), false, &*program);
   auto whole = AsOneGroup(*program);
   ASSERT_TRUE(whole.ok()) << whole.status();
-  for (const std::string& name : EveryDevice()) {
+  for (const std::string& name : EveryRunnableDevice()) {
     const DeviceSpec device = DeviceNamed(name);
     std::vector<Choice> choices = EnumerateChoices(whole->group, device, {.limit = 6}, nullptr);
     ASSERT_GT(choices.size(), 1U);
@@ -338,7 +330,7 @@ TEST(IntegerProductExtremes, NothingSaturates) {
 }
 )");
   ASSERT_TRUE(graph.ok()) << graph.status();
-  for (const std::string& name : EveryDevice()) {
+  for (const std::string& name : EveryRunnableDevice()) {
     const DeviceSpec device = DeviceNamed(name);
     auto model = MakePlan(*graph, device, {});
     ASSERT_TRUE(model.ok()) << model.status();

@@ -16,11 +16,23 @@
 namespace fusion {
 namespace {
 
-class Kernels : public ::testing::TestWithParam<std::tuple<int, std::string>> {};
+// Every case with each of the devices that it is tested on in this run.
+template <typename Case>
+std::vector<std::tuple<Case, std::string>> OnDevices(const std::vector<Case>& cases) {
+  std::vector<std::tuple<Case, std::string>> out;
+  for (const Case& c : cases) {
+    for (std::string& device : InTurn(RunnableDevices(), c.name)) {
+      out.emplace_back(c, std::move(device));
+    }
+  }
+  return out;
+}
+
+class Kernels : public ::testing::TestWithParam<std::tuple<SampleGraph, std::string>> {};
 
 TEST_P(Kernels, EqualTheEvaluator) {
-  auto [index, device_name] = GetParam();
-  auto graph = ParseGraph(kSampleGraphs[index].text);
+  auto [sample, device_name] = GetParam();
+  auto graph = ParseGraph(sample.text);
   ASSERT_TRUE(graph.ok()) << graph.status();
   auto program = BuildProgram(*graph);
   ASSERT_TRUE(program.ok()) << program.status();
@@ -51,7 +63,7 @@ TEST_P(Plans, EqualTheEvaluator) {
   const auto& [sample, numerics] = GetParam();
   auto graph = ParseGraph(sample.text);
   ASSERT_TRUE(graph.ok()) << graph.status();
-  for (const std::string& name : RunnableDevices()) {
+  for (const std::string& name : InTurn(RunnableDevices(), sample.name)) {
     const DeviceSpec device = DeviceNamed(name);
     auto model = MakePlan(*graph, device, {.numerics = numerics});
     ASSERT_TRUE(model.ok()) << model.status();
@@ -148,9 +160,7 @@ std::vector<StreamCase> StreamedCases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(All, StreamedKernels,
-                         ::testing::Combine(::testing::ValuesIn(StreamedCases()),
-                                            ::testing::ValuesIn(RunnableDevices())),
+INSTANTIATE_TEST_SUITE_P(All, StreamedKernels, ::testing::ValuesIn(OnDevices(StreamedCases())),
                          [](const auto& param) {
                            std::string device = std::get<1>(param.param);
                            std::replace(device.begin(), device.end(), '-', '_');
@@ -171,15 +181,14 @@ INSTANTIATE_TEST_SUITE_P(All, SplitKernels,
                            return std::string(std::get<0>(param.param).name);
                          });
 
-INSTANTIATE_TEST_SUITE_P(
-    All, Kernels,
-    ::testing::Combine(::testing::Range(0, static_cast<int>(std::size(kSampleGraphs))),
-                       ::testing::ValuesIn(RunnableDevices())),
-    [](const auto& param) {
-      std::string device = std::get<1>(param.param);
-      std::replace(device.begin(), device.end(), '-', '_');
-      return StrCat(kSampleGraphs[std::get<0>(param.param)].name, "_", device);
-    });
+INSTANTIATE_TEST_SUITE_P(All, Kernels,
+                         ::testing::ValuesIn(OnDevices<SampleGraph>({std::begin(kSampleGraphs),
+                                                                     std::end(kSampleGraphs)})),
+                         [](const auto& param) {
+                           std::string device = std::get<1>(param.param);
+                           std::replace(device.begin(), device.end(), '-', '_');
+                           return StrCat(std::get<0>(param.param).name, "_", device);
+                         });
 
 }  // namespace
 }  // namespace fusion

@@ -135,14 +135,6 @@ constexpr Case kCases[] = {
      " by columns of bf16"},
 };
 
-std::vector<std::string> EveryDevice() {
-  std::vector<std::string> names;
-  for (Isa isa : kIsas) {
-    if (HostRuns(isa)) names.push_back(StrCat("generic-", IsaName(isa)));
-  }
-  return names;
-}
-
 class LowPrecision : public ::testing::TestWithParam<Case> {};
 
 // What the program says with its roundings, special values included: no difference beyond those
@@ -160,7 +152,7 @@ TEST_P(LowPrecision, KernelsEqualTheEvaluatorOfTheRoundedProgram) {
   ASSERT_TRUE(whole.ok()) << whole.status();
   const bool both = std::string_view(GetParam().operands) == " of bf16";
   std::vector<std::pair<std::string, bool>> places;
-  for (const std::string& name : EveryDevice()) {
+  for (const std::string& name : InTurn(EveryRunnableDevice(), GetParam().name)) {
     for (bool flushes : {false, true}) places.emplace_back(name, flushes);
   }
   for (const auto& [name, flushes] : places) {
@@ -187,7 +179,7 @@ TEST_P(LowPrecision, KernelsEqualTheEvaluatorOfTheRoundedProgram) {
 TEST_P(LowPrecision, PlansAreAsExactAsBf16) {
   auto graph = ParseGraph(GetParam().graph);
   ASSERT_TRUE(graph.ok()) << graph.status();
-  for (const std::string& name : EveryDevice()) {
+  for (const std::string& name : InTurn(EveryRunnableDevice(), GetParam().name)) {
     const DeviceSpec device = DeviceNamed(name);
     auto model = MakePlan(*graph, device, {.numerics = Numerics::kFast});
     ASSERT_TRUE(model.ok()) << model.status();
@@ -332,7 +324,7 @@ class NarrowWeights : public ::testing::TestWithParam<Case> {};
 TEST_P(NarrowWeights, PlansEqualTheEvaluator) {
   auto graph = ParseGraph(GetParam().graph);
   ASSERT_TRUE(graph.ok()) << graph.status();
-  for (const std::string& name : EveryDevice()) {
+  for (const std::string& name : InTurn(EveryRunnableDevice(), GetParam().name)) {
     const DeviceSpec device = DeviceNamed(name);
     auto model = MakePlan(*graph, device, {});
     ASSERT_TRUE(model.ok()) << model.status();
@@ -390,7 +382,7 @@ TEST_P(StatedProducts, HaveKernelsThatEqualTheEvaluator) {
   ASSERT_TRUE(program.ok()) << program.status();
   auto whole = AsOneGroup(*program);
   ASSERT_TRUE(whole.ok()) << whole.status();
-  for (const std::string& name : EveryDevice()) {
+  for (const std::string& name : InTurn(EveryRunnableDevice(), GetParam().name)) {
     for (bool flushes : {false, true}) {
       whole->group.flushes = flushes;
       const DeviceSpec device = DeviceNamed(name);

@@ -10,8 +10,5 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-# What is measured is what the sources say now; with nothing to do this takes a second.
-deploy/install_deps.sh --tests
-cmake --preset release >/dev/null
-cmake --build --preset release >&2
+source tests/prepare.sh
 exec python3 -B tests/conformance/newest_onnx.py "$@"

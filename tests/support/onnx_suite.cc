@@ -77,6 +77,10 @@ void Tally::Record() const {
   testing::Test::RecordProperty("passed", passed);
   testing::Test::RecordProperty("in_scope", passed + failed + skips - beside);
   testing::Test::RecordProperty("beside", beside);
+  int number = 0;
+  for (const auto& [reason, count] : skipped) {
+    testing::Test::RecordProperty(StrCat("left_", number++), StrCat(count, ": ", reason));
+  }
 }
 
 void RunOnnxCase(const std::string& directory, int64_t inline_limit, const GraphRunner& run,

@@ -17,7 +17,8 @@ struct Tally {
   std::map<std::string, int> skipped;  // by reason
 
   void Print(const std::string& title) const;
-  /// Also as properties of the running test: passed, in_scope, beside.
+  /// Also as properties of the running test: passed, in_scope, beside; left_0, left_1, ..: "COUNT:
+  /// REASON" of what was skipped.
   void Record() const;
 };
 

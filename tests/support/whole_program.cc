@@ -1,6 +1,7 @@
 #include "tests/support/whole_program.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "core/device/host_isa.h"
 #include "core/graph/halves.h"
@@ -16,12 +17,32 @@ DeviceSpec DeviceNamed(std::string_view name, int threads) {
 }
 
 std::vector<std::string> RunnableDevices() {
+  std::vector<std::string> names = EveryRunnableDevice();
+  // But for products of bf16 (tests/conformance/low_precision_kernels_test.cc) as avx512.
+  std::erase(names, StrCat("generic-", IsaName(Isa::kAvx512Bf16)));
+  return names;
+}
+
+std::vector<std::string> EveryRunnableDevice() {
   std::vector<std::string> names;
   for (Isa isa : kIsas) {
-    // But for products of bf16 (tests/conformance/low_precision_kernels_test.cc) as avx512.
-    if (HostRuns(isa) && isa != Isa::kAvx512Bf16) names.push_back(StrCat("generic-", IsaName(isa)));
+    if (HostRuns(isa)) names.push_back(StrCat("generic-", IsaName(isa)));
   }
   return names;
+}
+
+std::vector<std::string> InTurn(std::vector<std::string> devices, std::string_view case_name) {
+  constexpr uint64_t kRuns = 3;
+  const char* const turn = std::getenv("FUSION_ISA_TURN");
+  if (turn == nullptr) return devices;
+  uint64_t place = std::strtoull(turn, nullptr, 10);
+  for (char c : case_name) place += static_cast<unsigned char>(c);
+  std::vector<std::string> out;
+  for (size_t i = 0; i < devices.size(); ++i) {
+    const bool always = i == 0 || i + 1 == devices.size();
+    if (always || (place + i) % kRuns == 0) out.push_back(std::move(devices[i]));
+  }
+  return out;
 }
 
 absl::StatusOr<WholeProgram> AsOneGroup(const Program& program) {
