@@ -23,6 +23,8 @@ fi
 # machine each kernel case runs on a third, another one at the next commit.
 results=$PWD/build/release/Testing/results
 rm -rf "$results"
+# Compiled test kernels that no run has used for two weeks.
+[[ ! -d build/release/test-kernels ]] || find build/release/test-kernels -mindepth 1 -maxdepth 1 -mtime +14 -exec rm -rf {} +
 FUSION_ISA_TURN=$(git rev-list --count HEAD 2>/dev/null || echo 0)
 export FUSION_ISA_TURN
 step ctest --preset release -j "$(nproc)" --output-junit "$results/ctest.xml"

@@ -7,11 +7,13 @@
 #include "core/codegen/backend.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
+#include "tests/support/remembered_commands.h"
 
 namespace fusion {
 namespace {
 
-// The steps of a worker, in this process.
+// The steps of a worker, in this process. What compilers made before is not made again; every kernel
+// is checked again.
 class Workshop {
  public:
   static absl::StatusOr<Workshop*> Get() {
@@ -89,6 +91,7 @@ class Workshop {
     ToolchainOptions options;
     options.scratch_dir = dir.path();
     ASSIGN_OR_RETURN(Toolchain toolchain, Toolchain::Open(options, *runner));
+    runner = RememberCommands(std::move(runner), toolchain.identity(), FUSION_TEST_KERNELS);
     static std::unique_ptr<Workshop> workshop(
         new Workshop(std::move(dir), std::move(runner), std::move(toolchain)));
     return workshop.get();
