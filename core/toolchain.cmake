@@ -32,10 +32,10 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
   target_compile_options(fusion_flags INTERFACE -Wthread-safety)
 endif()
 
-# Tests: less optimised, for they take longer to compile than to run. Not what measures or generates load.
+# Tests: not optimised, for they take longer to compile than to run. Not what measures or generates load.
 add_library(fusion_test_flags INTERFACE)
 target_link_libraries(fusion_test_flags INTERFACE fusion_flags)
-target_compile_options(fusion_test_flags INTERFACE $<$<CONFIG:Release>:-O1>)
+target_compile_options(fusion_test_flags INTERFACE $<$<CONFIG:Release>:-O0>)
 
 if(FUSION_SANITIZE)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")

@@ -4,11 +4,12 @@
   tests/thread_safety.py BUILD_DIR
 
 Compiles (syntax only) every source of core, server and client that has a mutex, itself or in its
-own header, with clang++ -Wthread-safety. Then takes a lock away from a copy of one of them and
+own header, with clang++ -Wthread-safety, those of a batch of the build together. Then takes a lock away from a copy of one of them and
 expects that to fail: a check that cannot fail is none. Also refuses mutexes that clang cannot see
 and mutexes that guard nothing by name. Exit codes: 0 fine, 1 findings, 77 no clang++.
 """
 
+import collections
 import concurrent.futures
 import os
 import pathlib
@@ -57,9 +58,22 @@ def compile_one(compiler, directory, words):
     return "" if done.returncode == 0 else done.stderr
 
 
+def in_batches(database, chosen, scratch):
+    """compile_one's arguments for all of these sources: one file includes those that the build compiles together."""
+    batches = collections.defaultdict(list)
+    for name in chosen:
+        directory, words, batch = database[str(ROOT / name)]
+        batches[batch].append((directory, words))
+    for number, batch in enumerate(batches.values()):
+        directory, words = batch[0]
+        together = pathlib.Path(scratch) / f"batch_{number}.cc"
+        together.write_text("".join(f'#include "{words[-1]}"\n' for _, words in batch))
+        yield directory, [*words[:-1], str(together)]
+
+
 def broken_copy(database, text, scratch):
     """compile_one's arguments for memory_store.cc without its first lock."""
-    directory, words = database[str(ROOT / "core/cache/memory_store.cc")]
+    directory, words, _ = database[str(ROOT / "core/cache/memory_store.cc")]
     assert LOCK in text, "core/cache/memory_store.cc holds no lock to take away"
     copy = pathlib.Path(scratch) / "memory_store.cc"
     copy.write_text(text.replace(LOCK, "", 1))
@@ -92,7 +106,10 @@ def main():
             compiler,
             *broken_copy(database, texts["core/cache/memory_store.cc"], scratch),
         )
-        jobs = [threads.submit(compile_one, compiler, *database[str(ROOT / n)]) for n in chosen]
+        jobs = [
+            threads.submit(compile_one, compiler, *batch)
+            for batch in in_batches(database, chosen, scratch)
+        ]
         findings += [job.result() for job in jobs if job.result()]
         if "requires holding mutex 'mutex_'" not in broken.result():
             findings.append(f"a lock was taken away and clang found nothing: {broken.result()}")

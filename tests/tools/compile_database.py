@@ -32,7 +32,7 @@ def _sources(file):
 
 
 def load(build_dir):
-    """{source file: (directory, words)}; words[0] is the compiler, the source is the last one."""
+    """{source file: (directory, words, batch)}; words[0] is the compiler, the source is the last one, batch what the build compiles."""
     database = {}
     for entry in json.loads((pathlib.Path(build_dir) / "compile_commands.json").read_text()):
         words, skip = [], 0
@@ -44,7 +44,7 @@ def load(build_dir):
             elif word != entry["file"]:
                 words.append(word)
         for source in _sources(entry["file"]):
-            database[source] = (entry["directory"], [*words, source])
+            database[source] = (entry["directory"], [*words, source], entry["file"])
     return database
 
 
@@ -54,6 +54,6 @@ def write(database, out_dir):
     out.mkdir(parents=True, exist_ok=True)
     entries = [
         {"directory": directory, "file": source, "arguments": words}
-        for source, (directory, words) in sorted(database.items())
+        for source, (directory, words, _) in sorted(database.items())
     ]
     (out / "compile_commands.json").write_text(json.dumps(entries, indent=1))
