@@ -16,8 +16,8 @@ namespace fusion {
 enum class Numerics : uint8_t {
   kFp32Accumulate,  // default: f32 arithmetic, sums in any order, fused multiply-add
   kBitwise,  // equals our own op-by-op plan bit for bit: sums in index order, no fused multiply-add
-  kFast,  // additionally rounds operands of matrix products to bf16 (core/plan/low_precision.h); a
-          // plan that does so nowhere is valid
+  kFast,  // additionally rounds operands of matrix products to bf16 (core/rewrite/low_precision.h);
+          // a plan that does so nowhere is valid
 };
 
 enum class FusionMode : uint8_t {

@@ -21,7 +21,7 @@
 #include "core/pipeline/isolate.h"
 #include "core/pipeline/kernels.h"
 #include "core/pipeline/resolve.h"
-#include "core/plan/program_passes.h"
+#include "core/rewrite/program_passes.h"
 
 namespace fusion {
 
@@ -78,9 +78,10 @@ class Planning {
   /// equal one that is under way, or lately. With `dumps` never lately: texts come from the values
   /// between stages, which are not kept. FailedPrecondition: what the request's lock pins does not
   /// come out, or cannot be compiled. ResourceExhausted: it takes longer than the limit, or took
-  /// so long lately, or more than PlanningOptions::job, or too much waits to be planned. kCancelled or kDeadlineExceeded if `waiter`
-  /// ends first, which leaves the planning alone. Otherwise fails as MakePlan does. `observer` (may
-  /// be null) is told of the stages, which other threads run, while this one waits.
+  /// so long lately, or more than PlanningOptions::job, or too much waits to be planned. kCancelled
+  /// or kDeadlineExceeded if `waiter` ends first, which leaves the planning alone. Otherwise fails
+  /// as MakePlan does. `observer` (may be null) is told of the stages, which other threads run,
+  /// while this one waits.
   PlannedOr Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
                  const CancelToken& waiter, PlanOrigin* origin, StageObserver* observer = nullptr,
                  const WorkOwner& owner = {});

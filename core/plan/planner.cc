@@ -14,8 +14,8 @@
 #include "core/plan/ledger.h"
 #include "core/plan/loop_sets.h"
 #include "core/plan/pin.h"
-#include "core/plan/program_passes.h"
 #include "core/plan/seen_graph.h"
+#include "core/rewrite/program_passes.h"
 #include "core/schedule/tiles_text.h"
 
 namespace fusion {

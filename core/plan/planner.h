@@ -10,8 +10,8 @@
 #include "core/bundle/plan_lock.h"
 #include "core/device/device_spec.h"
 #include "core/graph/graph.h"
-#include "core/plan/program_passes.h"
 #include "core/plan/registered.h"
+#include "core/rewrite/program_passes.h"
 #include "core/schedule/reference.h"
 
 namespace fusion {

@@ -1,10 +1,10 @@
-// Products of 8-bit integers as they are stored (core/plan/integer_products.h): kernels for every
-// ISA this machine runs, against the evaluator of the graph as it is.
+// Products of 8-bit integers as they are stored (core/rewrite/integer_products.h): kernels for
+// every ISA this machine runs, against the evaluator of the graph as it is.
 #include <gtest/gtest.h>
 
 #include "core/device/host_isa.h"
 #include "core/graph/text.h"
-#include "core/plan/integer_products.h"
+#include "core/rewrite/integer_products.h"
 #include "core/schedule/candidates.h"
 #include "core/tensor/compare.h"
 #include "tests/support/dims.h"

@@ -1,11 +1,11 @@
-// Matrix products with operands rounded to bf16 (core/plan/low_precision.h): kernels for every ISA
-// this machine runs, against the evaluator of the rounded program and of the graph as it is.
+// Matrix products with operands rounded to bf16 (core/rewrite/low_precision.h): kernels for every
+// ISA this machine runs, against the evaluator of the rounded program and of the graph as it is.
 #include <gtest/gtest.h>
 
 #include "core/device/host_isa.h"
 #include "core/graph/halves.h"
 #include "core/graph/text.h"
-#include "core/plan/low_precision.h"
+#include "core/rewrite/low_precision.h"
 #include "core/schedule/candidates.h"
 #include "core/tensor/compare.h"
 #include "tests/support/dims.h"

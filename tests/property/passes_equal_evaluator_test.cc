@@ -1,6 +1,6 @@
-// Every rewrite of programs (core/plan/program_passes.h) on random graphs of every kind, with loops
-// and without: each pass alone and all in turn, outside and in the bodies of loops, leave a sound
-// program that computes the same; and plans made with them are right and go without none.
+// Every rewrite of programs (core/rewrite/program_passes.h) on random graphs of every kind, with
+// loops and without: each pass alone and all in turn, outside and in the bodies of loops, leave a
+// sound program that computes the same; and plans made with them are right and go without none.
 #include <gtest/gtest.h>
 
 #include "core/bundle/tolerance.h"

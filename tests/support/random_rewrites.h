@@ -6,7 +6,7 @@
 
 namespace fusion {
 
-/// A graph of what the planner's rewrites (core/plan/program_passes.h) look for, in and around
+/// A graph of what the planner's rewrites (core/rewrite/program_passes.h) look for, in and around
 /// loops: products of integers, of quantised and of narrow weights, quantised as a run goes, and
 /// convolutions whose images want another layout; LSTM, GRU, RNN and DynamicQuantizeLSTM of few and
 /// of many steps, and repeats, counted and conditional ones and repeats within repeats among them.

@@ -1,4 +1,4 @@
-#include "core/plan/picked_elements.h"
+#include "core/rewrite/picked_elements.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

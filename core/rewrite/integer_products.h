@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/plan/low_precision.h"
+#include "core/rewrite/low_precision.h"
 
 namespace fusion {
 
@@ -26,8 +26,8 @@ namespace fusion {
 /// In f32 results are out of range where sa * sb is (infinite, or zero below 1.4e-45), which the
 /// order of the model may avoid; a scale that a run finds infinite gives infinities where the model
 /// may have NaN (0 times infinity, differences of infinities). The other operand lies along a
-/// summed dim, or is an image whose channels may (core/plan/layouts.h), eight of them or more: sums
-/// then end along the channels. Zeros around an image become its zero point, so that sums of
+/// summed dim, or is an image whose channels may (core/rewrite/layouts.h), eight of them or more:
+/// sums then end along the channels. Zeros around an image become its zero point, so that sums of
 /// columns are the same everywhere. Convolutions in groups and without a second spatial dim stay as
 /// they are, and so does a program that leaves dims open. True if the program is another one than
 /// before.

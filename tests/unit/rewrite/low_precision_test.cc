@@ -1,4 +1,4 @@
-#include "core/plan/low_precision.h"
+#include "core/rewrite/low_precision.h"
 
 #include <gtest/gtest.h>
 

@@ -1,9 +1,9 @@
-#include "core/plan/picked_elements.h"
+#include "core/rewrite/picked_elements.h"
 
 #include <algorithm>
 
 #include "core/graph/tidy.h"
-#include "core/plan/inlined_reads.h"
+#include "core/rewrite/inlined_reads.h"
 
 namespace fusion {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/plan/integer_products.h"
+#include "core/rewrite/integer_products.h"
 
 #include <algorithm>
 #include <cmath>
@@ -11,8 +11,8 @@
 #include "core/base/saturate.h"
 #include "core/graph/halves.h"
 #include "core/graph/tidy.h"
-#include "core/plan/layouts.h"
-#include "core/plan/operands.h"
+#include "core/rewrite/layouts.h"
+#include "core/rewrite/operands.h"
 #include "core/schedule/access.h"
 
 namespace fusion {
@@ -384,7 +384,7 @@ class Pass {
   }
 
   // The summed axis along which neighbours of a read lie next to each other, or will: channels of
-  // images go innermost (core/plan/layouts.h). -1: there is none.
+  // images go innermost (core/rewrite/layouts.h). -1: there is none.
   static int PackedAxis(const LoopBody& body, size_t read) {
     const IndexMap& index = body.reads[read].index;
     if (index.empty()) return -1;

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/plan/low_precision.h"
+#include "core/rewrite/low_precision.h"
 
 namespace fusion {
 

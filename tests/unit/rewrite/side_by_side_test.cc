@@ -1,4 +1,4 @@
-#include "core/plan/side_by_side.h"
+#include "core/rewrite/side_by_side.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,9 +1,9 @@
-#include "core/plan/program_passes.h"
+#include "core/rewrite/program_passes.h"
 
-#include "core/plan/integer_products.h"
-#include "core/plan/layouts.h"
-#include "core/plan/picked_elements.h"
-#include "core/plan/side_by_side.h"
+#include "core/rewrite/integer_products.h"
+#include "core/rewrite/layouts.h"
+#include "core/rewrite/picked_elements.h"
+#include "core/rewrite/side_by_side.h"
 
 namespace fusion {
 namespace {

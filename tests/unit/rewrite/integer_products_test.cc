@@ -1,4 +1,4 @@
-#include "core/plan/integer_products.h"
+#include "core/rewrite/integer_products.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Passes that break programs or plans are left out, and said to be.
-#include "core/plan/program_passes.h"
+#include "core/rewrite/program_passes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

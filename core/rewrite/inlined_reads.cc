@@ -1,4 +1,4 @@
-#include "core/plan/inlined_reads.h"
+#include "core/rewrite/inlined_reads.h"
 
 #include <algorithm>
 

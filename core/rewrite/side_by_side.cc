@@ -1,4 +1,4 @@
-#include "core/plan/side_by_side.h"
+#include "core/rewrite/side_by_side.h"
 
 #include <algorithm>
 #include <map>
@@ -10,14 +10,14 @@
 #include "core/base/contains.h"
 #include "core/base/job.h"
 #include "core/graph/tidy.h"
-#include "core/plan/inlined_reads.h"
+#include "core/rewrite/inlined_reads.h"
 
 namespace fusion {
 namespace {
 
 constexpr size_t kMostPieces = 32;
-constexpr size_t kMostReads = 64;
-constexpr double kMostCost = 512;
+constexpr size_t kMostReadsOfSide = 64;
+constexpr double kMostCostOfSide = 512;
 // Rows that share what is put side by side: with fewer, each element of it would be copied for as
 // little work as the copy is. A choice, not a measurement.
 constexpr double kLeastRows = 16;
@@ -223,7 +223,7 @@ class Uniter {
       const size_t at = open.back();
       open.pop_back();
       const LoopOp* from = OnlyFor(op->inputs[at]);
-      if (from == nullptr || !IsMap(*from) || op->inputs.size() > kMostReads) continue;
+      if (from == nullptr || !IsMap(*from) || op->inputs.size() > kMostReadsOfSide) continue;
       if (Repeats(op->body, op->body.reads[at])) continue;
       const size_t first = op->inputs.size();
       const Expr instead = AddAtPlace(program_, *from, op->body.reads[at], op);
@@ -300,7 +300,7 @@ class Uniter {
     }
     ShareReads(axis, &out, &values);
     out.body.value = CommonForm(axis, pieces->spans).Of(values);
-    if (out.body.value.Cost() > kMostCost || Leaves(op, gone)) return std::nullopt;
+    if (out.body.value.Cost() > kMostCostOfSide || Leaves(op, gone)) return std::nullopt;
     const ValueId whole = AddOp(Whole(alike, ops), ops);
     std::replace(out.inputs.begin(), out.inputs.end(), kNoValue, whole);
     DropReads(&out);

@@ -1,4 +1,4 @@
-#include "core/plan/low_precision.h"
+#include "core/rewrite/low_precision.h"
 
 #include <algorithm>
 #include <array>
@@ -7,7 +7,7 @@
 
 #include "core/graph/halves.h"
 #include "core/graph/tidy.h"
-#include "core/plan/operands.h"
+#include "core/rewrite/operands.h"
 #include "core/schedule/access.h"
 
 namespace fusion {

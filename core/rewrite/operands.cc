@@ -1,4 +1,4 @@
-#include "core/plan/operands.h"
+#include "core/rewrite/operands.h"
 
 #include <algorithm>
 

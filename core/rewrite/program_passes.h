@@ -8,7 +8,7 @@
 
 #include "core/bundle/options.h"
 #include "core/bundle/plan.h"
-#include "core/plan/low_precision.h"
+#include "core/rewrite/low_precision.h"
 
 namespace fusion {
 

@@ -1,4 +1,4 @@
-#include "core/plan/layouts.h"
+#include "core/rewrite/layouts.h"
 
 #include <algorithm>
 #include <set>
