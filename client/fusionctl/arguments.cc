@@ -115,7 +115,7 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
   app->add_option("--deadline", a->deadline,
                   "seconds that the service has for an answer; default: 300")
       ->check(CLI::Range(0.001, 86400.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->type_name("S");
   app->add_flag("--json", a->json, "one JSON object on stdout");
   app->add_flag("--quiet", a->quiet, "no progress on stderr");
@@ -215,7 +215,7 @@ void AddResilience(CLI::App* run, Arguments* a) {
   run->add_option("--load-deadline", a->load_deadline,
                   "with a cache or --fallback: seconds for plan and kernels, retries included")
       ->check(CLI::Range(0.001, 86400.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->capture_default_str()
       ->type_name("S");
   for (CLI::Option* option : {cache, user, fallback}) option->group("When the service is away");
@@ -258,7 +258,7 @@ void AddBench(CLI::App* app, Arguments* a) {
   AddDataOptions(bench, a);
   bench->add_option("--seconds", a->seconds, "time for pairs of runs; 10000 pairs are the most")
       ->check(CLI::Range(0.01, 86400.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->capture_default_str()
       ->type_name("S");
   bench->add_option("--pairs", a->pairs, "exactly so many pairs of runs, whatever they take")

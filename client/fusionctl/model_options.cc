@@ -216,7 +216,7 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
   auto add_pressure = [app](const char* name, double* field, const char* help) {
     app->add_option(name, *field, help)
         ->check(CLI::Range(0.0, 1.0))
-        ->check(IsANumber)
+        ->check(NumberError)
         ->type_name("X");
   };
   add_pressure("--memory-pressure", &a->options.hints.memory_pressure,

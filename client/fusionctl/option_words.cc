@@ -40,10 +40,15 @@ void AddNameValue(CLI::App* app, const char* option, std::map<std::string, std::
                   const char* what, const char* help) {
   app->add_option_function<std::vector<std::string>>(
          option,
-         [out](const std::vector<std::string>& pairs) {
+         [option, out](const std::vector<std::string>& pairs) {
            for (const std::string& pair : pairs) {
              const size_t split = pair.find('=');
-             (*out)[pair.substr(0, split)] = pair.substr(split + 1);
+             const std::string name = pair.substr(0, split), value = pair.substr(split + 1);
+             const auto [at, fresh] = out->emplace(name, value);
+             if (fresh || at->second == value) continue;
+             throw CLI::ValidationError(
+                 option, StrCat("input ", QuoteShort(name), " is both ", QuoteShort(at->second),
+                                " and ", QuoteShort(value)));
            }
          },
          help)

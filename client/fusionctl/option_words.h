@@ -40,7 +40,7 @@ CLI::Option* AddChoice(CLI::App* app, const std::string& name, T* field, const C
       ->type_name(StrCat("{", join(","), "}"));
 }
 
-/// NAME=`what` pairs, any number of them.
+/// NAME=`what` pairs, any number of them; none for two values of one name.
 void AddNameValue(CLI::App* app, const char* option, std::map<std::string, std::string>* out,
                   const char* what, const char* help);
 

@@ -252,6 +252,61 @@ TEST_F(FilesTest, DataMayHaveWhatIsFixed) {
   EXPECT_EQ(Ctl({"run", weights, "--fix", w, "--as-input", "w"}).code, 3);
 }
 
+// What a run may override and a plan must know: the message says how to go on, and it works.
+TEST_F(FilesTest, OverriddenParametersAreFixed) {
+  TestModel m;
+  m.Input("x", {2, 3}).Input("k", {1}, DType::kI64);
+  m.Initializer("k", HostTensor::FromValues<int64_t>(DType::kI64, {1}, {2}));
+  m.Node("TopK", {"x", "k"}, {"y", "i"}, "top").Output("y").Output("i", {}, DType::kI64);
+  m.proto().set_ir_version(8);
+  const std::string model = Write(m.proto());
+  Save("data/input_0.pb", {"x", Values({2, 3}, {0, 1, 2, 3, 4, 5})});
+  const std::string k =
+      Save("data/input_1.pb", {"k", HostTensor::FromValues<int64_t>(DType::kI64, {1}, {1})});
+  for (const char* command : {"run", "verify"}) {
+    for (const std::vector<std::string>& how :
+         {std::vector<std::string>{"--data", dir_.path("data")}, {"--input", "k=" + k}}) {
+      const ProgramResult refused = Ctl({command, model, how[0], how[1]});
+      EXPECT_EQ(refused.code, 3);
+      EXPECT_THAT(refused.err,
+                  AllOf(HasSubstr("node \"top\" (TopK): input 1 \"k\" (k) is a graph input"),
+                        HasSubstr("fusionctl: --fix NAME=VALUE")));
+    }
+  }
+  EXPECT_THAT(Outputs(CtlJson({"run", model, "--data", dir_.path("data"), "--fix", "k=" + k})),
+              ElementsAre(2, 5));
+}
+
+// One name with two values: nobody says which is meant.
+TEST_F(FilesTest, NothingIsGivenTwice) {
+  TestModel m;
+  m.Input("x", {2}).Input("z", {2}).Node("Add", {"x", "z"}, {"y"}).Output("y", {2});
+  const std::string model = Write(m.proto());
+  const NamedTensor x{"x", Values({2}, {1, 2})};
+  const std::string first = Save("data/input_0.pb", x), second = Save("data/input_1.pb", x);
+  const ProgramResult set = Ctl({"run", model, "--data", dir_.path("data")});
+  EXPECT_EQ(set.code, 3);
+  EXPECT_THAT(set.err, AllOf(HasSubstr(first), HasSubstr(second), HasSubstr("both hold \"x\"")));
+  const ProgramResult input =
+      Ctl({"run", model, "--input", "x=" + first, "--input", "x=" + second});
+  EXPECT_EQ(input.code, 2);
+  EXPECT_THAT(input.err, AllOf(HasSubstr("--input: input \"x\" is both"), HasSubstr(second)));
+  const ProgramResult fix = Ctl({"run", model, "--fix", "x=1", "--fix", "x=2"});
+  EXPECT_EQ(fix.code, 2);
+  EXPECT_THAT(fix.err, HasSubstr("--fix: input \"x\" is both \"1\" and \"2\""));
+  const std::string arrays =
+      Python("twice.npz",
+             "import io, struct, sys, zipfile\n"
+             "head = \"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\\n\"\n"
+             "npy = b'\\x93NUMPY\\x01\\x00' + struct.pack('<H', len(head)) + head.encode() + "
+             "bytes(8)\n"
+             "with zipfile.ZipFile(sys.argv[1], 'w') as out:\n"
+             "  for name in ('x', 'z', 'input_1'): out.writestr(name + '.npy', npy)\n");
+  const ProgramResult twice = Ctl({"run", model, "--data", arrays});
+  EXPECT_EQ(twice.code, 3);
+  EXPECT_THAT(twice.err, HasSubstr("two arrays for input \"z\": \"z\" and \"input_1\""));
+}
+
 TEST_F(FilesTest, TheLibraryOverridesThemToo) {
   const std::string model = WriteModel();
   auto client = Client::Connect(daemon_->address());
