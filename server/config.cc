@@ -8,6 +8,7 @@
 
 #include "core/base/contains.h"
 #include "core/base/file.h"
+#include "core/base/host_port.h"
 #include "core/base/nearest_word.h"
 #include "core/base/number_word.h"
 #include "core/base/utf8.h"
@@ -80,7 +81,9 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
                   "once. Default: none")
       ->allow_extra_args(false)
       ->check([](const std::string& name) -> std::string {
-        return IsHostName(name) ? "" : StrCat(QuoteShort(name), "; expected a host name, or '*'");
+        return name == "*" || IsHostName(name)
+                   ? ""
+                   : StrCat(QuoteShort(name), "; expected a host name, or '*'");
       });
   app->add_flag("--reflection", config->reflection,
                 "Serve gRPC reflection, for tools like grpcurl; it asks nobody who he is");
@@ -106,7 +109,7 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
   app->add_option("--planning-steps", config->planning_steps,
                   "Steps that importing or planning one request may take, most of them "
                   "allocations; what takes more is refused (RESOURCE_EXHAUSTED)")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, INT64_MAX))
       ->capture_default_str();
   app->add_option("--request-threads", config->request_threads,
                   "Requests handled at the same time; most of them wait for the compiler")

@@ -180,7 +180,7 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
     app->add_option("--isa", a->isa,
                     "plan for this instruction set, x86-64-v2, avx2, avx512, avx512-vnni, "
                     "avx512-bf16 or avx512-amx, on a generic CPU; default: this machine")
-        ->check(CheckNotEmpty)
+        ->check(CheckIsa)
         ->type_name("ISA");
   }
   AddChoice(app, "--fusion", &a->options.fusion, kFusionModes, "kernels");

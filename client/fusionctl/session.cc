@@ -14,6 +14,7 @@
 #include "client/fusionctl/overridden.h"
 #include "client/fusionctl/shown_text.h"
 #include "core/base/file.h"
+#include "core/base/retry_after.h"
 #include "core/base/server_state.h"
 #include "core/base/shortage.h"
 #include "core/base/unwritable.h"
@@ -97,7 +98,9 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kUnimplemented:
       return kExitBadInput;
     case absl::StatusCode::kResourceExhausted:
-      return IsFromService(status) ? kExitService : kExitNoMemory;
+      if (!IsFromService(status)) return kExitNoMemory;
+      // A busy service says when to come again; else the request itself is too large.
+      return RetryAfterOf(status).has_value() ? kExitService : kExitBadInput;
     default:
       return kExitService;
   }

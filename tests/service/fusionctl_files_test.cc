@@ -135,7 +135,7 @@ TEST_F(FilesTest, WhatFitsNothingIsAnError) {
   EXPECT_THAT(refused({"--data", dir_.path("stray")}), HasSubstr("\"weights.npy\", which is no"));
   Save("outputs/input_0.pb", x_);
   Save("outputs/output_0.pb", x_);
-  Save("outputs/output_1.pb", x_);
+  Save("outputs/output_1.pb", w_);
   EXPECT_THAT(refused({"--data", dir_.path("outputs")}), HasSubstr("has output_1"));
   TestModel old;
   old.Input("x", {2}).Input("w", {2}).Initializer("w", Values({2}, {1, 1}));
