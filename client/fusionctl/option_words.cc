@@ -28,7 +28,7 @@ std::string CheckOneAddress(const std::string& word) {
   const absl::StatusOr<HostPort> parsed = ParseHostPort(word);
   if (parsed.ok() && parsed->port > 0) {
     const std::string ip = parsed->host.substr(0, parsed->host.find('%'));  // without its zone
-    if (IsHostName(parsed->host) || IsIpAddress(ip)) return "";
+    if (IsIpAddress(ip) || (IsHostName(parsed->host) && !word.starts_with('['))) return "";
   }
   return StrCat("expected HOST:PORT or unix:/PATH, got ", QuoteShort(word));
 }

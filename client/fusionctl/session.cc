@@ -118,8 +118,8 @@ absl::Status LoadCustomOps(Arguments* arguments) {
   const std::string& path = arguments->custom_ops;
   if (path.empty()) return absl::OkStatus();
   absl::StatusOr<std::string> text = ReadFile(path, kMaxCustomOpBytes);
-  absl::Status status = text.status();
-  if (status.ok()) status = CustomOps::Parse(*text).status();
+  if (!text.ok()) return BadInput(Annotate(text.status(), "--custom-ops"));
+  const absl::Status status = CustomOps::Parse(*text).status();
   if (!status.ok()) return InvalidArgument("--custom-ops ", Quote(path), ": ", Message(status));
   arguments->options.custom_ops = *std::move(text);
   return absl::OkStatus();

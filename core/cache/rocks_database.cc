@@ -14,8 +14,8 @@
 #include <system_error>
 #include <vector>
 
-#include "core/base/server_state.h"
 #include "core/base/file.h"
+#include "core/base/server_state.h"
 #include "core/base/unique_fd.h"
 #include "core/cache/rocks_schema.h"
 #include "core/cache/set_aside.h"

@@ -309,10 +309,10 @@ absl::Status RocksStore::CheckRoomToCompact() const {
   }
   ASSIGN_OR_RETURN(int64_t free, options_.free_bytes(options_.dir));
   if (free >= largest + options_.min_free_bytes) return absl::OkStatus();
-  return OfServerState(ResourceExhausted(
-      "compacting the store writes up to ", HumanBytes(largest),
-      " anew before the old files go, and ", HumanBytes(options_.min_free_bytes),
-      " must stay free; ", HumanBytes(free), " are free in ", Quote(options_.dir)));
+  return OfServerState(ResourceExhausted("compacting the store writes up to ", HumanBytes(largest),
+                                         " anew before the old files go, and ",
+                                         HumanBytes(options_.min_free_bytes), " must stay free; ",
+                                         HumanBytes(free), " are free in ", Quote(options_.dir)));
 }
 
 absl::StatusOr<StoreCompaction> RocksStore::Compact(const CancelToken& cancel) {

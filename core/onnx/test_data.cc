@@ -217,6 +217,9 @@ absl::StatusOr<NamedType> ReadTensorType(const std::string& path) {
 }
 
 absl::Status SaveTensorFile(const std::string& path, const NamedTensor& tensor) {
+  if (absl::Status other = CheckWritesFile(path); !other.ok()) {
+    return Annotate(other, StrCat("tensor file ", Quote(path)));
+  }
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   bool ok = out && (path.ends_with(kNpySuffix)
                         ? static_cast<bool>(out << ToNpy(tensor.value))

@@ -448,6 +448,43 @@ TEST_F(FilesTest, OnlyRegularFilesOfAPossibleLengthAreRead) {
   }
 }
 
+// Every place of the command line that takes a file to write.
+TEST_F(FilesTest, OnlyRegularFilesAreWritten) {
+  TestModel m;
+  m.Input("x", {4}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const std::string model = Write(m.proto());
+  const std::vector<std::vector<std::string>> places = {
+      {"plan", model, "--plan-only", "--write-lock"},
+      {"run", model, "--trace"},
+      {"explain", model, "--dot"},
+      {"explain", model, "--svg"},
+      {"explain", model, "--save"},
+      {"report", "--html"},
+      {"export", model, "--fused", "--plan-only", "--out"},
+      {"repro", model, "--out"},
+      {"store", "export", "--out"},
+      {"token", "ci", "--out"}};
+  const std::string pipe = dir_.path("pipe"), device = dir_.path("device");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", device);
+  for (const std::vector<std::string>& place : places) {
+    for (const auto& [path, kind] : {std::pair{pipe, "a pipe"}, std::pair{device, "a device"},
+                                     std::pair{dir_.path(), "a directory"}}) {
+      std::vector<std::string> words = place;
+      words.push_back(path);
+      const ProgramResult result = place[0] == "token" ? BareCtl(words) : Ctl(words);
+      const std::string what = StrCat(StrJoin(words, " "), "\n", result.err);
+      EXPECT_EQ(result.code, 3) << what;
+      ExpectOneErrorLine(result);
+      EXPECT_THAT(result.err, HasSubstr(StrCat(place.back(), ": file \"", path, "\": is ", kind,
+                                               ", not a regular file")))
+          << what;
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(std::filesystem::is_symlink(device));
+}
+
 // Whatever has no memory, it is said in one line, and no signal ends the program.
 TEST_F(FilesTest, WithoutMemoryItSaysSoAndExitsWithFive) {
   if (kSanitized) GTEST_SKIP() << "sanitizers have an allocator of their own";

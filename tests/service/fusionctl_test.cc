@@ -292,7 +292,11 @@ TEST_F(FusionctlTest, AServiceThatIsNotThereIsExitCode4) {
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr(dir_.path("nothing")));
   ExpectOneErrorLine(result);
-  ExpectOneErrorLine(BareCtl({"plan", model, "--server", "no host at all:1:2"}));
+  result = BareCtl({"plan", model, "--server", "no-such-host.invalid:80"});
+  EXPECT_EQ(result.code, 4);
+  EXPECT_THAT(result.err, AllOf(HasSubstr("no-such-host.invalid:80"),
+                                HasSubstr("its host name cannot be looked up")));
+  ExpectOneErrorLine(result);
   result = BareCtl({"plan", model, "--fusiond", dir_.path("no-program")});
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("no-program"));
@@ -300,6 +304,24 @@ TEST_F(FusionctlTest, AServiceThatIsNotThereIsExitCode4) {
   EXPECT_EQ(result.code, 4);
   EXPECT_THAT(result.err, HasSubstr("fusiond ended"));
   ExpectOneErrorLine(result);
+}
+
+// A request beyond a limit is refused for what it is; a busy server is not its fault.
+TEST_F(FusionctlTest, ALimitOfTheRequestIsExitCode3AndABusyServer4) {
+  auto small = TestDaemon::Start(FUSIOND, {"--planning-steps", "2000"});
+  ASSERT_TRUE(small.ok()) << small.status();
+  const std::string model = Write("mlp", SmallMlp());
+  ProgramResult result = BareCtl({"plan", model, "--plan-only", "--server", (*small)->address()});
+  EXPECT_EQ(result.code, 3) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("takes more than the 2000 steps"));
+  ExpectOneErrorLine(result);
+  auto slow = TestDaemon::Start(FUSIOND, {"--tenant-limit", "*:rate=0.001,burst=1"});
+  ASSERT_TRUE(slow.ok()) << slow.status();
+  for (int i = 0; i < 3; ++i) {  // the first may be let in
+    result = BareCtl({"plan", model, "--plan-only", "--server", (*slow)->address()});
+  }
+  EXPECT_EQ(result.code, 4) << result.err;
+  EXPECT_THAT(result.err, HasSubstr("makes more than"));
 }
 
 TEST_F(FusionctlTest, TooLittleMemoryHereIsExitCode5) {

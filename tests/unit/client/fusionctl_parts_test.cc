@@ -186,6 +186,24 @@ TEST(Arguments, AnUnknownIsaNamesAllOfThem) {
   EXPECT_FALSE(Parse({"plan", "m.onnx", "--isa", "avx512-amx"}).exit_code);
 }
 
+TEST(Arguments, AddressesAreHostsWithPortsOrSockets) {
+  for (const char* good : {"localhost:1", "plans.example:65535", "127.0.0.1:50051", "[::1]:80",
+                           "[fe80::1%eth0]:80", "unix:/run/fusiond.sock", "unix:relative"}) {
+    EXPECT_FALSE(Parse({"status", "--server", good}).exit_code) << good;
+  }
+  for (const char* bad :
+       {"foo", "foo:", "foo:bar", ":80", "foo:0", "foo:65536", "::1:5", "two words:80",
+        "http://localhost:80", "dns:///foo:80", "a_b:80:90", "[foo]:80", "fo\xc3\xb6:80"}) {
+    const ParsedArguments parsed = Parse({"status", "--server", bad});
+    EXPECT_EQ(parsed.exit_code, kExitUsage) << bad;
+    EXPECT_THAT(parsed.text, HasSubstr("--server: expected HOST:PORT or unix:/PATH, got "));
+  }
+  EXPECT_THAT(Parse({"status", "--server", "a:1,b:2"}).text, HasSubstr("several addresses"));
+  EXPECT_FALSE(Parse({"run", "m.onnx", "--fallback", "--server", "a:1, b:2"}).exit_code);
+  EXPECT_THAT(Parse({"run", "m.onnx", "--fallback", "--server", "a:1,b"}).text,
+              HasSubstr("got \"b\""));
+}
+
 // What fusiond --tokens would refuse is no entry for it.
 TEST(Arguments, TokensAreWhatTheServerTakes) {
   for (const char* word : {"foo", "1h", "2027-02-30", "2027-13-01", "2027-01-31T18:00:00",
