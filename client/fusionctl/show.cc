@@ -141,7 +141,10 @@ absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress)
     ASSIGN_OR_RETURN(std::string text, arguments.format == ShowFormat::kDot
                                            ? Dot(arguments, reply)
                                            : Text(arguments, reply));
-    PrintAsItIs(text);
+    // A plan is for people; the other forms are read back by programs.
+    const bool for_people =
+        arguments.what == ShowWhat::kPlan && arguments.format == ShowFormat::kText;
+    for_people ? Print(text) : PrintAsItIs(text);
     return kExitOk;
   });
 }
