@@ -40,6 +40,25 @@ bool IsUnknownCall(const grpc::Status& status) {
   return status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty();
 }
 
+// What gRPC says of a connection that did not come about, without the names of its parts. Words of
+// the service stay as they are.
+std::string PlainWords(const std::string& words) {
+  if (words.starts_with("DNS resolution failed")) return "its host name cannot be looked up";
+  if (words.starts_with("empty address list")) {
+    return "the certificates or the key for TLS cannot be used";
+  }
+  if (!words.starts_with("failed to connect to all addresses")) return words;
+  if (words.find("certificate verify failed") != std::string::npos) {
+    return "its certificate is not one that the given CA vouches for";
+  }
+  constexpr std::string_view kWhy = "Failed to connect to remote host: ";
+  const size_t why = words.rfind(kWhy);
+  if (why != std::string::npos) return words.substr(why + kWhy.size());
+  constexpr std::string_view kLast = "last error: UNKNOWN: ";
+  const size_t last = words.rfind(kLast);
+  return last == std::string::npos ? words : words.substr(last + kLast.size());
+}
+
 // gRPC numbers its codes as Abseil does. `context`: of the call that ended.
 absl::Status Translate(const grpc::Status& status, const grpc::ClientContext& context,
                        const std::string& address) {
@@ -49,12 +68,14 @@ absl::Status Translate(const grpc::Status& status, const grpc::ClientContext& co
   }
   if (code == absl::StatusCode::kUnavailable) {
     // The service's own words or gRPC's about the connection: its codes do not tell them apart.
-    return Unavailable("the service at ", address, " is unavailable: ", status.error_message());
+    return Unavailable("the service at ", address,
+                       " is unavailable: ", PlainWords(status.error_message()));
   }
   // A server may run out of a time of its own.
   bool passed = std::chrono::system_clock::now() >= context.deadline();
   if (code == absl::StatusCode::kDeadlineExceeded && passed) {
-    return DeadlineExceeded("no answer from ", address, " in time: ", status.error_message());
+    return DeadlineExceeded("no answer from ", address,
+                            " in time: ", PlainWords(status.error_message()));
   }
   return {code, status.error_message()};
 }

@@ -1,10 +1,8 @@
 #include "server/allowed_hosts.h"
 
-#include <arpa/inet.h>
-
 #include <algorithm>
 
-#include "server/listen_address.h"
+#include "core/base/host_port.h"
 
 namespace fusion {
 namespace {
@@ -17,12 +15,6 @@ std::string PlainName(std::string_view name) {
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
   }
   return out;
-}
-
-bool IsIpAddress(const std::string& host) {
-  in6_addr room{};
-  return inet_pton(AF_INET, host.c_str(), &room) == 1 ||
-         inet_pton(AF_INET6, host.c_str(), &room) == 1;
 }
 
 }  // namespace
@@ -45,14 +37,6 @@ bool AllowedHosts::Allow(std::string_view host) const {
   }
   const std::string name = PlainName(host.substr(0, host.find(':')));
   return names_.contains(name) || IsIpAddress(name);
-}
-
-bool IsHostName(std::string_view name) {
-  if (name == "*") return true;
-  return !name.empty() && name.size() <= 253 && std::all_of(name.begin(), name.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-  });
 }
 
 }  // namespace fusion

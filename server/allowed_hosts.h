@@ -24,7 +24,4 @@ class AllowedHosts {
   bool all_ = false;
 };
 
-/// True for what may stand in --admin-host: a host name (letters, digits, '-', '_', '.'), or "*".
-bool IsHostName(std::string_view name);
-
 }  // namespace fusion

@@ -19,19 +19,11 @@ absl::StatusOr<std::string> ReadPem(std::string_view flag, const std::string& pa
   return text;
 }
 
-// The first certificate of a file; every other one in it must be sound too.
+// FirstCertificate of a file.
 absl::StatusOr<OpenSslPtr<X509>> FirstOf(std::string_view flag, const std::string& path,
                                          const std::string& pem) {
-  PemReader in(pem);
-  OpenSslPtr<X509> first;
-  int count = 0;
-  while (OpenSslPtr<X509> next = in.Certificate()) {
-    if (count++ == 0) first = std::move(next);
-  }
-  if (in.cut()) {
-    return InvalidArgument(flag, ": ", path, ": certificate ", count + 1, " is damaged or cut");
-  }
-  if (count == 0) return InvalidArgument(flag, ": ", path, ": no certificate in PEM form");
+  absl::StatusOr<OpenSslPtr<X509>> first = FirstCertificate(pem);
+  if (!first.ok()) return InvalidArgument(flag, ": ", path, ": ", Message(first.status()));
   return first;
 }
 
@@ -64,13 +56,9 @@ absl::StatusOr<CertificateSet> ReadCertificates(const CertificateFiles& files,
   ASSIGN_OR_RETURN(out.key_pem, ReadPem("--tls-key", files.key));
   ASSIGN_OR_RETURN(OpenSslPtr<X509> certificate,
                    FirstOf("--tls-cert", files.certificate, out.certificate_pem));
-  OpenSslPtr<EVP_PKEY> key = PemReader(out.key_pem).PrivateKey();
-  if (key == nullptr) {
-    return InvalidArgument("--tls-key: ", files.key,
-                           ": no private key in PEM form without a "
-                           "password");
-  }
-  if (X509_check_private_key(certificate.get(), key.get()) != 1) {
+  absl::StatusOr<OpenSslPtr<EVP_PKEY>> key = FirstPrivateKey(out.key_pem);
+  if (!key.ok()) return InvalidArgument("--tls-key: ", files.key, ": ", Message(key.status()));
+  if (X509_check_private_key(certificate.get(), key->get()) != 1) {
     return InvalidArgument("--tls-key: ", files.key, ": not the key of the certificate of ",
                            files.certificate);
   }

@@ -8,6 +8,7 @@
 
 #include "core/base/contains.h"
 #include "core/base/file.h"
+#include "core/base/host_port.h"
 #include "core/base/nearest_word.h"
 #include "core/base/number_word.h"
 #include "core/base/utf8.h"
@@ -80,7 +81,9 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
                   "once. Default: none")
       ->allow_extra_args(false)
       ->check([](const std::string& name) -> std::string {
-        return IsHostName(name) ? "" : StrCat(QuoteShort(name), "; expected a host name, or '*'");
+        return name == "*" || IsHostName(name)
+                   ? ""
+                   : StrCat(QuoteShort(name), "; expected a host name, or '*'");
       });
   app->add_flag("--reflection", config->reflection,
                 "Serve gRPC reflection, for tools like grpcurl; it asks nobody who he is");
@@ -106,7 +109,7 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
   app->add_option("--planning-steps", config->planning_steps,
                   "Steps that importing or planning one request may take, most of them "
                   "allocations; what takes more is refused (RESOURCE_EXHAUSTED)")
-      ->check(CLI::PositiveNumber)
+      ->check(CLI::Range(int64_t{1}, INT64_MAX))
       ->capture_default_str();
   app->add_option("--request-threads", config->request_threads,
                   "Requests handled at the same time; most of them wait for the compiler")
@@ -135,7 +138,7 @@ void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::str
                   "A connection without a call for so long is closed; clients open another when "
                   "they need one")
       ->check(CLI::Range(1.0, 86400.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->capture_default_str();
   app->add_option(
          "--tenant-limit", *limits,
@@ -151,14 +154,14 @@ void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::str
   app->add_option("--call-seconds", config->call_seconds,
                   "Longest a call may take, whatever its own deadline is; not of an administrator")
       ->check(CLI::Range(0.1, 86400.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->capture_default_str();
   app->add_option(
          "--abandoned-build-seconds", config->abandoned_build_seconds,
          "Planning and compiling that nobody waits for any more goes on for so long, for a "
          "caller that tries again; then it is cancelled. Below 0: it always goes on")
       ->check(CLI::Range(-1.0, 86400.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->capture_default_str();
 }
 
@@ -252,7 +255,7 @@ void AddCompileOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--compile-seconds", config->compile_seconds,
                   "Seconds the compiler may take for one kernel")
       ->check(CLI::Range(0.1, 3600.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->capture_default_str();
   app->add_option("--compiler", config->compiler,
                   "Compiler of the kernels, absolute path; one of --allow-compiler. Default: the "
@@ -288,7 +291,7 @@ void AddSandboxOptions(CLI::App* app, ServerConfig* config, std::string* sandbox
          "a plan that took too long, are not tried again. A kernel that killed two workers "
          "is not tried again at all")
       ->check(CLI::Range(0.0, 1e7))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->capture_default_str();
 }
 
@@ -305,12 +308,12 @@ void AddLifeOptions(CLI::App* app, ServerConfig* config, std::string* level) {
                   "Seconds between saying 'not ready' and refusing calls, for load balancers to "
                   "notice; 0 where there is none")
       ->check(CLI::Range(0.0, 3600.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->capture_default_str();
   app->add_option("--grace-seconds", config->grace_seconds,
                   "Seconds that running calls and compiles get to end after that")
       ->check(CLI::Range(0.0, 3600.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->capture_default_str();
   app->add_option("--log-usual", config->log_usual,
                   "Most calls a second that are logged of those that end OK with a plan from the "

@@ -35,8 +35,9 @@ constexpr Nanoseconds kAcceptPause = std::chrono::milliseconds(50);
 // have, so that none is closed for newer ones before its request has been looked at.
 constexpr int kAcceptedAtOnce = 4;
 // The system keeps a connection to itself for so long if nothing has come over it. So a peer with
-// many silent connections takes no place from one that asks at once.
-constexpr int kDeferSeconds = 5;
+// many silent connections takes no place from one that asks at once. The system rounds up to 1, 3,
+// 7, ... seconds, which are the times at which it repeats its SYN-ACK.
+constexpr int kDeferSeconds = 3;
 // Of a connection, from its request to its end.
 constexpr int kSteps = 8;
 // How long a stop waits until answers have been read.
@@ -155,7 +156,9 @@ class RunningHttpServer final : public HttpServer {
 
   absl::Status Run() {
     for (const UniqueFd& fd : listeners_) {
-      setsockopt(fd.get(), IPPROTO_TCP, TCP_DEFER_ACCEPT, &kDeferSeconds, sizeof(kDeferSeconds));
+      const int failed = setsockopt(fd.get(), IPPROTO_TCP, TCP_DEFER_ACCEPT, &kDeferSeconds,
+                                    sizeof(kDeferSeconds));
+      if (failed != 0) deferred_ = Nanoseconds(0);
     }
     if (daemon_ == nullptr || !wake_.valid()) {
       return FailedPrecondition("cannot serve HTTP on ", address_,
@@ -236,12 +239,20 @@ class RunningHttpServer final : public HttpServer {
       if (!room.room || room.victim.has_value()) ++crowded_;
       if (!room.room) continue;
       const int number = fd.Release();
-      connections_.Add(number, peer, Now());
+      connections_.Add(number, peer, OpenedAt(number));
       if (MHD_add_connection(daemon_, number, reinterpret_cast<sockaddr*>(&address), length) !=
           MHD_YES) {
         connections_.Remove(number);  // and it is closed
       }
     }
+  }
+
+  // When a connection that has just been accepted was opened. The system gives out one over which
+  // nothing has come when its time there is over.
+  Nanoseconds OpenedAt(int fd) const {
+    char first = 0;
+    const bool silent = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
+    return silent ? Now() - deferred_ : Now();
   }
 
   // The library closes it when it sees that nothing more comes.
@@ -362,6 +373,7 @@ class RunningHttpServer final : public HttpServer {
   HttpConnections connections_;
   std::unordered_map<int, std::shared_ptr<PageWork>> work_;  // by file descriptor
   Nanoseconds accept_from_{0};
+  Nanoseconds deferred_ = std::chrono::seconds(kDeferSeconds);
   UniqueFd wake_;  // readable when Serve should end
   MHD_Daemon* daemon_ = nullptr;
   std::atomic<int64_t> open_{0};

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <set>
 
+#include "core/base/access_limits.h"
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/base/utc_time.h"
@@ -17,8 +18,6 @@ using google::protobuf::TextFormat;
 
 constexpr int64_t kMaxAccessBytes = int64_t{4} << 20;
 constexpr int kMaxEntries = 10000;
-constexpr size_t kMaxNameBytes = 128;
-constexpr size_t kMaxTenantBytes = 64;
 constexpr std::string_view kSpiffe = "spiffe://";
 
 absl::StatusOr<RoleSet> DecodeRoles(const google::protobuf::RepeatedPtrField<std::string>& names) {
@@ -48,8 +47,9 @@ absl::Status CheckTenant(const std::string& tenant) {
 absl::StatusOr<AccessToken> DecodeToken(const v1::AccessToken& wire) {
   AccessToken out{.name = wire.name(), .digest = {}, .tenant = wire.tenant()};
   if (out.name.empty()) return InvalidArgument("name: missing");
-  if (out.name.size() > kMaxNameBytes) {
-    return InvalidArgument("name: ", out.name.size(), " bytes; expected at most ", kMaxNameBytes);
+  if (out.name.size() > kMaxCallerNameBytes) {
+    return InvalidArgument("name: ", out.name.size(), " bytes; expected at most ",
+                           kMaxCallerNameBytes);
   }
   // Not shown: somebody may have put the token itself here.
   if (!Digest::FromHex(wire.sha256(), &out.digest)) {

@@ -126,25 +126,6 @@ absl::Status CheckOpenAdmin(const std::string& address) {
                             "expected a local address, or --allow-plaintext");
 }
 
-absl::StatusOr<HostPort> ParseHostPort(const std::string& address) {
-  size_t colon = address.rfind(':');
-  HostPort out;
-  bool good = colon != std::string::npos && colon > 0;
-  if (good) {
-    out.host = address.substr(0, colon);
-    if (out.host.front() == '[' && out.host.back() == ']') {
-      out.host = out.host.substr(1, out.host.size() - 2);
-    } else {
-      good = out.host.find(':') == std::string::npos;
-    }
-    const char* end = address.data() + address.size();
-    auto [stop, error] = std::from_chars(address.data() + colon + 1, end, out.port);
-    good = good && error == std::errc() && stop == end && out.port >= 0 && out.port <= 65535;
-  }
-  if (!good) return InvalidArgument("address ", Quote(address), "; expected HOST:PORT");
-  return out;
-}
-
 std::string UnixSocketPath(const std::string& address) {
   return address.starts_with(kUnix) ? address.substr(kUnix.size()) : "";
 }

@@ -5,18 +5,11 @@
 #include <string>
 #include <vector>
 
+#include "core/base/host_port.h"
 #include "core/base/status.h"
 #include "core/base/unique_fd.h"
 
 namespace fusion {
-
-/// "host:port" or "[v6]:port" in two.
-struct HostPort {
-  std::string host;
-  int port = 0;
-};
-/// InvalidArgument for anything else.
-absl::StatusOr<HostPort> ParseHostPort(const std::string& address);
 
 /// InvalidArgument unless `address` reads "host:port" or "unix:/path", of a length a socket can
 /// have.

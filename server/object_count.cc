@@ -25,6 +25,7 @@ class Walk {
 
   /// False if the bytes are no message. Stops soon after the limit, with true.
   bool Message(const Descriptor& type) { return Fields(&type, /*group=*/0, /*depth=*/0); }
+  bool too_deep() const { return too_deep_; }
   int64_t objects() const { return objects_ + numbers_ / kNumbersPerObject; }
 
  private:
@@ -32,7 +33,10 @@ class Walk {
 
   // Up to the end of the message, or of the group with that number. `type`: null if unknown.
   bool Fields(const Descriptor* type, int group, int depth) {
-    if (depth > kMaxMessageDepth) return false;
+    if (depth > kMaxMessageDepth) {
+      too_deep_ = true;
+      return false;
+    }
     while (!Full()) {
       uint32_t tag = in_.ReadTag();
       if (tag == 0) return group == 0 && in_.ConsumedEntireMessage();
@@ -91,13 +95,15 @@ class Walk {
   const int64_t limit_;
   int64_t objects_ = 0;
   int64_t numbers_ = 0;
+  bool too_deep_ = false;
 };
 
 }  // namespace
 
 int64_t CountObjects(const Descriptor& type, std::string_view bytes, int64_t limit) {
   Walk walk(bytes, limit);
-  return walk.Message(type) ? walk.objects() : -1;
+  if (walk.Message(type)) return walk.objects();
+  return walk.too_deep() ? kNestedTooDeep : kNoMessage;
 }
 
 }  // namespace fusion

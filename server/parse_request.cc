@@ -10,6 +10,9 @@ namespace fusion {
 absl::Status CheckObjects(const google::protobuf::Descriptor& type, std::string_view bytes,
                           std::string_view what) {
   int64_t objects = CountObjects(type, bytes, kMaxRequestObjects);
+  if (objects == kNestedTooDeep) {
+    return InvalidArgument(what, " is nested deeper than ", kMaxMessageDepth, " messages");
+  }
   if (objects < 0) {
     return InvalidArgument(what, " is malformed: its ", bytes.size(), " bytes are no protobuf ",
                            type.full_name());

@@ -9,6 +9,7 @@
 #include "client/fusionctl/help.h"
 #include "client/fusionctl/model_options.h"
 #include "client/fusionctl/option_words.h"
+#include "core/base/access_limits.h"
 #include "core/base/number_word.h"
 #include "core/base/text.h"
 #include "core/bundle/text.h"
@@ -81,7 +82,7 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
   CLI::Option* server = app->add_option("--server", a->server,
                                         "fusiond to ask, HOST:PORT or unix:/PATH; default: "
                                         "one of its own")
-                            ->check(CheckAddress)
+                            ->check(CheckAddresses)
                             ->type_name("ADDRESS");
   CLI::Option* store = app->add_option("--store", a->store,
                                        "directory in which the fusiond of its own keeps plans and "
@@ -115,7 +116,7 @@ void AddServiceOptions(CLI::App* app, Arguments* a) {
   app->add_option("--deadline", a->deadline,
                   "seconds that the service has for an answer; default: 300")
       ->check(CLI::Range(0.001, 86400.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->type_name("S");
   app->add_flag("--json", a->json, "one JSON object on stdout");
   app->add_flag("--quiet", a->quiet, "no progress on stderr");
@@ -215,7 +216,7 @@ void AddResilience(CLI::App* run, Arguments* a) {
   run->add_option("--load-deadline", a->load_deadline,
                   "with a cache or --fallback: seconds for plan and kernels, retries included")
       ->check(CLI::Range(0.001, 86400.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->capture_default_str()
       ->type_name("S");
   for (CLI::Option* option : {cache, user, fallback}) option->group("When the service is away");
@@ -258,7 +259,7 @@ void AddBench(CLI::App* app, Arguments* a) {
   AddDataOptions(bench, a);
   bench->add_option("--seconds", a->seconds, "time for pairs of runs; 10000 pairs are the most")
       ->check(CLI::Range(0.01, 86400.0))
-      ->check(IsANumber)
+      ->check(NumberError)
       ->capture_default_str()
       ->type_name("S");
   bench->add_option("--pairs", a->pairs, "exactly so many pairs of runs, whatever they take")
@@ -447,12 +448,15 @@ void AddToken(CLI::App* app, Arguments* a) {
   CLI::App* token =
       AddLocalCommand(app, "token", "a new token, and its entry for the file of fusiond --tokens",
                       a, CommandKind::kToken);
+  const auto name_of = [](size_t most) {
+    return [most](const std::string& word) { return CheckCallerName(word, most); };
+  };
   token->add_option("NAME", a->name, "what the server's log calls it")
       ->required()
-      ->check(CheckNotEmpty)
+      ->check(name_of(kMaxCallerNameBytes))
       ->type_name("NAME");
   token->add_option("--tenant", a->tenant, "under which its calls are counted; default: default")
-      ->check(CheckNotEmpty)
+      ->check(name_of(kMaxTenantBytes))
       ->type_name("NAME");
   token
       ->add_option("--role", a->roles,
@@ -461,7 +465,7 @@ void AddToken(CLI::App* app, Arguments* a) {
       ->check(CLI::IsMember({"plan", "report", "admin"}))
       ->type_name("{plan,report,admin}");
   token->add_option("--expires", a->expires, "until then: 2027-01-31 or 2027-01-31T18:00:00Z")
-      ->check(CheckNotEmpty)
+      ->check(CheckTime)
       ->type_name("TIME");
   token
       ->add_option("--out", a->out,
@@ -594,6 +598,10 @@ std::string Contradiction(const Arguments& a) {
     return "--atol and --rtol are for --compare";
   }
   const bool cached = !a.cache.empty() || a.user_cache;
+  if (a.server.find(',') != std::string::npos && !cached && !a.fallback) {
+    return "--server: several addresses are for run with --cache, --user-cache or --fallback; "
+           "expected one";
+  }
   if (a.prefer_cache && !cached) return "--prefer-cache is for --cache DIR and --user-cache";
   if ((cached || a.fallback) && (looks || a.steps > 0 || a.per_kernel || !a.trace.empty())) {
     return "--cache, --user-cache and --fallback are for outputs; expected no --compare, "

@@ -22,8 +22,8 @@ enum ExitCode : int {
                       // plans that were refused
   kExitUsage = 2,
   kExitBadInput = 3,  // a file is missing or malformed, an op is not supported, data do not fit,
-                      // or what is asked for cannot be done as it is
-  kExitService = 4,   // fusiond cannot be reached or started, refuses the caller, or failed
+                      // what is asked for cannot be done as it is, or takes more than it may
+  kExitService = 4,   // fusiond cannot be reached or started, is busy, refuses the caller, or failed
   kExitNoMemory = 5,  // this process has too little memory for the model
 };
 

@@ -2,6 +2,7 @@
 
 #include "client/fusionctl/session.h"
 #include "core/base/file.h"
+#include "core/base/pem.h"
 
 namespace fusion {
 namespace {
@@ -18,6 +19,24 @@ absl::Status ReadInto(std::string_view option, const std::string& path, int64_t 
   return absl::OkStatus();
 }
 
+absl::Status WithFile(const absl::Status& status, std::string_view option,
+                      const std::string& path) {
+  return Annotate(status, StrCat(option, ": file ", Quote(path)));
+}
+
+// gRPC does not say which file it cannot use, nor why.
+absl::Status CheckPem(const Arguments& arguments, const ClientTls& tls) {
+  RETURN_IF_ERROR(WithFile(FirstCertificate(tls.ca).status(), "--ca", arguments.ca));
+  if (arguments.certificate.empty()) return absl::OkStatus();
+  const auto certificate = FirstCertificate(tls.certificate);
+  RETURN_IF_ERROR(WithFile(certificate.status(), "--cert", arguments.certificate));
+  const auto key = FirstPrivateKey(tls.key);
+  RETURN_IF_ERROR(WithFile(key.status(), "--key", arguments.key));
+  if (X509_check_private_key(certificate->get(), key->get()) == 1) return absl::OkStatus();
+  return WithFile(InvalidArgument("not the key of the certificate of --cert"), "--key",
+                  arguments.key);
+}
+
 absl::Status CheckToken(std::string_view token) {
   for (char c : token) {
     if (c <= 0x20 || c >= 0x7f) {
@@ -32,8 +51,8 @@ absl::Status CheckToken(std::string_view token) {
 ClientOptions CallOptions(const Arguments& arguments) {
   ClientOptions options;
   if (arguments.deadline.has_value()) {
-    options.deadline = std::chrono::duration_cast<Nanoseconds>(
-        std::chrono::duration<double>(*arguments.deadline));
+    options.deadline =
+        std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(*arguments.deadline));
   }
   return options;
 }
@@ -45,6 +64,7 @@ absl::StatusOr<ClientOptions> ConnectionOf(const Arguments& arguments) {
     RETURN_IF_ERROR(ReadInto("--ca", arguments.ca, kMaxPemBytes, &tls.ca));
     RETURN_IF_ERROR(ReadInto("--cert", arguments.certificate, kMaxPemBytes, &tls.certificate));
     RETURN_IF_ERROR(ReadInto("--key", arguments.key, kMaxPemBytes, &tls.key));
+    RETURN_IF_ERROR(BadInput(CheckPem(arguments, tls)));
     tls.server_name = arguments.server_name;
   }
   out.token = arguments.token;

@@ -269,10 +269,9 @@ absl::Status CheckHasAll(const std::vector<NamedTensor>& given,
                          const std::string& path) {
   for (size_t k = 0; k < names.size(); ++k) {
     const auto of_name = [&](const NamedTensor& t) { return t.name == names[k]; };
-    const auto count = std::count_if(given.begin(), given.end(), of_name);
-    if (count == 1 || (count == 0 && presence[k] != Presence::kAlways)) continue;
-    return InvalidArgument(kind, " ", QuoteShort(names[k]),
-                           count == 0 ? " is missing from " : " is twice in ", Quote(path));
+    if (std::any_of(given.begin(), given.end(), of_name)) continue;
+    if (presence[k] != Presence::kAlways) continue;
+    return InvalidArgument(kind, " ", QuoteShort(names[k]), " is missing from ", Quote(path));
   }
   return absl::OkStatus();
 }
@@ -319,11 +318,19 @@ absl::StatusOr<RunData> LoadArchive(const std::string& path, const ModelFile& mo
   absl::StatusOr<std::vector<NamedTensor>> arrays = LoadNpz(path, check);
   if (!arrays.ok()) return BadFile(arrays.status());
   TestDataSet set;
+  std::map<std::pair<bool, std::string>, std::string> array_of;  // by kind and name in the model
   for (NamedTensor& array : *arrays) {
     const std::string* input = input_of(array.name);
+    const bool is_input = input != nullptr;
     const std::string name =
-        input != nullptr ? *input : *DeclaredName(array.name, declared.outputs, {"output_"});
-    (input != nullptr ? set.inputs : set.outputs).push_back({name, std::move(array.value)});
+        is_input ? *input : *DeclaredName(array.name, declared.outputs, {"output_"});
+    const auto [at, fresh] = array_of.emplace(std::pair(is_input, name), array.name);
+    if (!fresh) {
+      return InvalidArgument(Quote(path), " has two arrays for ", is_input ? "input " : "output ",
+                             QuoteShort(name), ": ", QuoteShort(at->second), " and ",
+                             QuoteShort(array.name));
+    }
+    (is_input ? set.inputs : set.outputs).push_back({name, std::move(array.value)});
   }
   RETURN_IF_ERROR(CheckHasAll(set.inputs, declared.inputs, declared.presence, "input", path));
   const std::vector<Presence> all(declared.outputs.size(), Presence::kAlways);

@@ -114,10 +114,6 @@ absl::StatusOr<ExitCode> RunExport(const Arguments& arguments, Progress* progres
   RETURN_IF_ERROR(FixInputs(arguments.fixed, &*model));
   ASSIGN_OR_RETURN(const std::set<std::string> as_inputs,
                    OverriddenInitializers(*model, arguments));
-  std::error_code ignored;
-  if (std::filesystem::is_directory(arguments.out, ignored)) {
-    return InvalidArgument("--out ", Quote(arguments.out), ": is a directory; expected a file");
-  }
   const std::string directory = ModelDirectory(arguments.out);
   // First, for what it may say; from here on external data is where the new file looks for it.
   absl::Status rebased =

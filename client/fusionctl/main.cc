@@ -13,6 +13,7 @@
 
 #include "client/fusionctl/session.h"
 #include "client/fusionctl/user_words.h"
+#include "core/base/file.h"
 #include "core/base/shortage.h"
 
 namespace fusion {
@@ -78,7 +79,24 @@ absl::Status FindUserCache(Arguments* arguments) {
   return absl::OkStatus();
 }
 
+// What cannot be written is said before the work, not after it.
+absl::Status CheckOutputs(const Arguments& a) {
+  const bool out_is_file = a.command != CommandKind::kRun;  // there it is a directory
+  for (const auto& [option, path] : {std::pair{"--write-lock", a.write_lock},
+                                     {"--trace", a.trace},
+                                     {"--dot", a.dot},
+                                     {"--svg", a.svg},
+                                     {"--save", a.save},
+                                     {"--html", a.html},
+                                     {"--out", out_is_file ? a.out : ""}}) {
+    if (path.empty()) continue;
+    RETURN_IF_ERROR(Annotate(CheckWritesFile(path), StrCat(option, ": file ", Quote(path))));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<ExitCode> RunWithFiles(Arguments* arguments, Progress* progress) {
+  RETURN_IF_ERROR(CheckOutputs(*arguments));
   RETURN_IF_ERROR(LoadRules(arguments));
   RETURN_IF_ERROR(LoadCustomOps(arguments));
   RETURN_IF_ERROR(FindUserCache(arguments));

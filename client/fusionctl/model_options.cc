@@ -180,7 +180,7 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
     app->add_option("--isa", a->isa,
                     "plan for this instruction set, x86-64-v2, avx2, avx512, avx512-vnni, "
                     "avx512-bf16 or avx512-amx, on a generic CPU; default: this machine")
-        ->check(CheckNotEmpty)
+        ->check(CheckIsa)
         ->type_name("ISA");
   }
   AddChoice(app, "--fusion", &a->options.fusion, kFusionModes, "kernels");
@@ -216,7 +216,7 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
   auto add_pressure = [app](const char* name, double* field, const char* help) {
     app->add_option(name, *field, help)
         ->check(CLI::Range(0.0, 1.0))
-        ->check(IsANumber)
+        ->check(NumberError)
         ->type_name("X");
   };
   add_pressure("--memory-pressure", &a->options.hints.memory_pressure,

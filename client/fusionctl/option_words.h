@@ -15,8 +15,14 @@ std::string CheckNotEmpty(const std::string& word);
 std::string CheckTolerance(const std::string& word);
 /// 0..2^64 - 1.
 std::string CheckSeed(const std::string& word);
-/// HOST:PORT or unix:/PATH.
-std::string CheckAddress(const std::string& word);
+/// The name of an instruction set (IsaName).
+std::string CheckIsa(const std::string& word);
+/// A time that ParseUtcTime reads.
+std::string CheckTime(const std::string& word);
+/// What the file of --tokens takes for a name: 1..`most` bytes of UTF-8 in one line.
+std::string CheckCallerName(const std::string& word, size_t most);
+/// HOST:PORT or unix:/PATH, or several of them with commas between them.
+std::string CheckAddresses(const std::string& word);
 
 template <typename T>
 using Choices = std::map<std::string, T>;
@@ -40,7 +46,7 @@ CLI::Option* AddChoice(CLI::App* app, const std::string& name, T* field, const C
       ->type_name(StrCat("{", join(","), "}"));
 }
 
-/// NAME=`what` pairs, any number of them.
+/// NAME=`what` pairs, any number of them; none for two values of one name.
 void AddNameValue(CLI::App* app, const char* option, std::map<std::string, std::string>* out,
                   const char* what, const char* help);
 

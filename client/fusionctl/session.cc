@@ -14,6 +14,7 @@
 #include "client/fusionctl/overridden.h"
 #include "client/fusionctl/shown_text.h"
 #include "core/base/file.h"
+#include "core/base/retry_after.h"
 #include "core/base/server_state.h"
 #include "core/base/shortage.h"
 #include "core/base/unwritable.h"
@@ -97,7 +98,9 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kUnimplemented:
       return kExitBadInput;
     case absl::StatusCode::kResourceExhausted:
-      return IsFromService(status) ? kExitService : kExitNoMemory;
+      if (!IsFromService(status)) return kExitNoMemory;
+      // A busy service says when to come again; else the request itself is too large.
+      return RetryAfterOf(status).has_value() ? kExitService : kExitBadInput;
     default:
       return kExitService;
   }
@@ -115,8 +118,8 @@ absl::Status LoadCustomOps(Arguments* arguments) {
   const std::string& path = arguments->custom_ops;
   if (path.empty()) return absl::OkStatus();
   absl::StatusOr<std::string> text = ReadFile(path, kMaxCustomOpBytes);
-  absl::Status status = text.status();
-  if (status.ok()) status = CustomOps::Parse(*text).status();
+  if (!text.ok()) return BadInput(Annotate(text.status(), "--custom-ops"));
+  const absl::Status status = CustomOps::Parse(*text).status();
   if (!status.ok()) return InvalidArgument("--custom-ops ", Quote(path), ": ", Message(status));
   arguments->options.custom_ops = *std::move(text);
   return absl::OkStatus();

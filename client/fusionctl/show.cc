@@ -123,6 +123,24 @@ absl::StatusOr<std::string> Text(const Arguments& arguments, const FusionReply& 
   return out;
 }
 
+// With spaces in labels of many ops, behind a '+', where alone a line of so many columns can break.
+std::string Breakable(std::string_view text, size_t columns) {
+  constexpr size_t kIndent = 4;  // of what follows a break
+  if (columns <= 2 * kIndent) return std::string(text);
+  std::string out;
+  size_t word = 0, plus = 0;  // where the word begins in `out`, and what is behind its last '+'
+  for (const char c : text) {
+    if (out.size() - word >= columns - kIndent && plus > word && c != ' ' && c != '\n') {
+      out.insert(plus, 1, ' ');
+      word = plus + 1;
+    }
+    out += c;
+    if (c == ' ' || c == '\n') word = out.size();
+    if (c == '+') plus = out.size();
+  }
+  return out;
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress) {
@@ -141,7 +159,10 @@ absl::StatusOr<ExitCode> RunShow(const Arguments& arguments, Progress* progress)
     ASSIGN_OR_RETURN(std::string text, arguments.format == ShowFormat::kDot
                                            ? Dot(arguments, reply)
                                            : Text(arguments, reply));
-    PrintAsItIs(text);
+    // A plan is for people; the other forms are read back by programs.
+    const bool for_people =
+        arguments.what == ShowWhat::kPlan && arguments.format == ShowFormat::kText;
+    for_people ? Print(Breakable(text, StdoutColumns())) : PrintAsItIs(text);
     return kExitOk;
   });
 }

@@ -158,9 +158,20 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
   return bytes;
 }
 
+absl::Status CheckWritesFile(const std::string& path) {
+  struct stat info = {};
+  const bool other = stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
+  return other ? NotRegular(info.st_mode) : absl::OkStatus();
+}
+
 absl::Status WriteFile(const std::string& path, std::string_view bytes, FileRights rights) {
   mode_t mode = rights == FileRights::kOwner ? 0600 : 0666;
-  UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode));
+  if (absl::Status other = CheckWritesFile(path); !other.ok()) {
+    return Annotate(other, StrCat("file ", Quote(path)));
+  }
+  // Nor does it wait for what has taken the place of a file meanwhile.
+  const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+  UniqueFd fd(open(path.c_str(), flags, mode));
   if (!fd.valid()) return SystemError("creating", path, errno);
   while (!bytes.empty()) {
     ssize_t n = write(fd.get(), bytes.data(), bytes.size());

@@ -28,11 +28,16 @@ ByteSource BytesOf(const RegularFile& file);
 /// if it is longer than `max_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
 
+/// OK if a file may be written at `path`: nothing is there, or a regular file. InvalidArgument as
+/// that of OpenRegularFile for anything else: writing to a pipe waits for a reader, and a new file
+/// would take the place of a device. The message does not name the path.
+absl::Status CheckWritesFile(const std::string& path);
+
 /// Who may read a new file besides its owner: nobody, or whoever the umask lets.
 enum class FileRights : uint8_t { kOwner, kUmask };
 
 /// Creates or replaces a file. Not atomic, not synced. ResourceExhausted: no room; else as
-/// ReadFile.
+/// ReadFile, with InvalidArgument as CheckWritesFile.
 absl::Status WriteFile(const std::string& path, std::string_view bytes,
                        FileRights rights = FileRights::kOwner);
 

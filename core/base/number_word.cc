@@ -7,7 +7,7 @@
 
 namespace fusion {
 
-std::string IsANumber(const std::string& word) {
+std::string NumberError(const std::string& word) {
   const bool number = !std::isnan(std::strtod(word.c_str(), nullptr));
   return number ? "" : StrCat("expected a number, got ", QuoteShort(word));
 }

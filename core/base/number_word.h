@@ -4,8 +4,9 @@
 
 namespace fusion {
 
-/// For options whose value is a number: why `word` is none, where it is NaN, which is in every
-/// range; else empty.
-std::string IsANumber(const std::string& word);
+/// What is wrong with `word` as the value of an option that takes a number; empty if nothing is.
+/// Range checks of CLI11 let NaN through, which is what this refuses; other words that are no
+/// number they refuse themselves.
+std::string NumberError(const std::string& word);
 
 }  // namespace fusion

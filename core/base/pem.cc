@@ -26,4 +26,22 @@ OpenSslPtr<X509> PemReader::Certificate() { return Read(&PEM_read_bio_X509); }
 OpenSslPtr<EVP_PKEY> PemReader::PrivateKey() { return Read(&PEM_read_bio_PrivateKey); }
 OpenSslPtr<EVP_PKEY> PemReader::PublicKey() { return Read(&PEM_read_bio_PUBKEY); }
 
+absl::StatusOr<OpenSslPtr<X509>> FirstCertificate(std::string_view text) {
+  PemReader in(text);
+  OpenSslPtr<X509> first;
+  int count = 0;
+  while (OpenSslPtr<X509> next = in.Certificate()) {
+    if (count++ == 0) first = std::move(next);
+  }
+  if (in.cut()) return InvalidArgument("certificate ", count + 1, " is damaged or cut");
+  if (count == 0) return InvalidArgument("no certificate in PEM form");
+  return first;
+}
+
+absl::StatusOr<OpenSslPtr<EVP_PKEY>> FirstPrivateKey(std::string_view text) {
+  OpenSslPtr<EVP_PKEY> key = PemReader(text).PrivateKey();
+  if (key == nullptr) return InvalidArgument("no private key in PEM form without a password");
+  return key;
+}
+
 }  // namespace fusion

@@ -7,6 +7,8 @@
 #include <memory>
 #include <string_view>
 
+#include "core/base/status.h"
+
 namespace fusion {
 
 struct OpenSslFree {
@@ -40,5 +42,12 @@ class PemReader {
   OpenSslPtr<BIO> text_;
   bool cut_ = false;
 };
+
+/// The first certificate of a text; every other one in it must be sound too. InvalidArgument says
+/// which is damaged, or that there is none.
+absl::StatusOr<OpenSslPtr<X509>> FirstCertificate(std::string_view text);
+
+/// InvalidArgument unless `text` has a private key without a password.
+absl::StatusOr<OpenSslPtr<EVP_PKEY>> FirstPrivateKey(std::string_view text);
 
 }  // namespace fusion

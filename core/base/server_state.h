@@ -5,16 +5,21 @@
 
 namespace fusion {
 
-/// Payload of a FailedPrecondition that is about the server, not about the request: there is no
-/// compiler, or no store. The same request may succeed on another server, or on this one later.
+/// Payload of an error that is about the server, not about the request: there is no compiler, no
+/// store (FailedPrecondition), or no room on its disk (ResourceExhausted). The same request may
+/// succeed on another server, or on this one later.
 inline constexpr char kServerState[] = "fusion.v1/server_state";
+
+/// `status`, which is not OK, with that payload.
+inline absl::Status OfServerState(absl::Status status) {
+  status.SetPayload(kServerState, absl::Cord());
+  return status;
+}
 
 /// FailedPrecondition with that payload.
 template <typename... Parts>
 absl::Status ServerPrecondition(const Parts&... parts) {
-  absl::Status status = FailedPrecondition(parts...);
-  status.SetPayload(kServerState, absl::Cord());
-  return status;
+  return OfServerState(FailedPrecondition(parts...));
 }
 
 /// Whether a status has it.

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "core/base/file.h"
+#include "core/base/server_state.h"
 #include "core/base/unique_fd.h"
 #include "core/cache/rocks_schema.h"
 #include "core/cache/set_aside.h"
@@ -161,7 +162,7 @@ std::shared_ptr<rocksdb::Cache> MakeBlockCache(int64_t bytes) {
 absl::Status RocksDatabase::ToStatus(const rocksdb::Status& status, std::string_view context) {
   if (status.ok()) return absl::OkStatus();
   std::string text = StrCat(context, ": ", status.ToString());
-  if (status.IsNoSpace()) return ResourceExhausted(text);
+  if (status.IsNoSpace()) return OfServerState(ResourceExhausted(text));
   if (status.IsCorruption()) return DataLoss(text);
   return Unavailable(text);
 }

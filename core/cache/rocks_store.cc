@@ -7,6 +7,7 @@
 #include <limits>
 #include <system_error>
 
+#include "core/base/server_state.h"
 #include "core/base/unix_time.h"
 #include "core/cache/disk_entries.h"
 #include "core/cache/entry_facts.h"
@@ -73,8 +74,9 @@ std::vector<Pending> PendingEntries(const Bundle& bundle, int64_t now_ms) {
 absl::Status CheckSpace(const RocksStoreOptions& options) {
   ASSIGN_OR_RETURN(int64_t free, options.free_bytes(options.dir));
   if (free >= options.min_free_bytes) return absl::OkStatus();
-  return ResourceExhausted("store ", Quote(options.dir), ": ", HumanBytes(free),
-                           " free, nothing is written below ", HumanBytes(options.min_free_bytes));
+  return OfServerState(ResourceExhausted("store ", Quote(options.dir), ": ", HumanBytes(free),
+                                         " free, nothing is written below ",
+                                         HumanBytes(options.min_free_bytes)));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "core/base/server_state.h"
 #include "core/base/unique_fd.h"
 #include "core/cache/disk_entries.h"
 #include "core/cache/entry_facts.h"
@@ -308,10 +309,10 @@ absl::Status RocksStore::CheckRoomToCompact() const {
   }
   ASSIGN_OR_RETURN(int64_t free, options_.free_bytes(options_.dir));
   if (free >= largest + options_.min_free_bytes) return absl::OkStatus();
-  return ResourceExhausted("compacting the store writes up to ", HumanBytes(largest),
-                           " anew before the old files go, and ",
-                           HumanBytes(options_.min_free_bytes), " must stay free; ",
-                           HumanBytes(free), " are free in ", Quote(options_.dir));
+  return OfServerState(ResourceExhausted("compacting the store writes up to ", HumanBytes(largest),
+                                         " anew before the old files go, and ",
+                                         HumanBytes(options_.min_free_bytes), " must stay free; ",
+                                         HumanBytes(free), " are free in ", Quote(options_.dir)));
 }
 
 absl::StatusOr<StoreCompaction> RocksStore::Compact(const CancelToken& cancel) {

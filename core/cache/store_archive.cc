@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "core/base/access_limits.h"
 #include "core/base/kernel_abi.h"
 #include "core/bundle/signed_bytes.h"
 #include "core/wire/kernel.h"
@@ -16,8 +17,6 @@ namespace {
 constexpr std::string_view kArchiveMark = "fusion-store-archive\n";
 constexpr size_t kDigestBytes = 32;
 constexpr size_t kRecordHeadBytes = 1 + 8 + kDigestBytes;
-// No tenant that a server knows has a longer name.
-constexpr uint64_t kMaxTenantBytes = 64;
 constexpr std::string_view kTypes = "HKPST";
 // Servers that know no signatures read it too.
 constexpr uint64_t kUnsignedVersion = 1;

@@ -1,5 +1,6 @@
 #include "core/import/dropout.h"
 
+#include "core/import/normalise.h"
 #include "core/import/onnx_attributes.h"
 #include "core/op/op_def.h"
 
@@ -33,7 +34,7 @@ absl::Status CheckInference(const FlatNode& node, const std::vector<TensorId>& i
   bool has_mode = node.opset >= kModeIsInputFrom && inputs.size() > 2 && inputs[2] != kNoTensor;
   if (!has_mode) return absl::OkStatus();
   if (!IsConstant(builder, inputs[2])) {
-    return Unimplemented("training_mode is not a constant");
+    return NotConstant(2, builder.tensor(inputs[2]), "training_mode");
   }
   if (builder.ConstantValue(inputs[2])->GetInt(0) == 0) return absl::OkStatus();
   bool nothing_dropped = inputs[1] != kNoTensor && IsConstant(builder, inputs[1]) &&

@@ -83,18 +83,6 @@ std::string DescribeInput(int number, const Tensor& tensor, std::string_view nam
   return StrCat("input ", number, " ", QuoteShort(tensor.name), " (", name, ")");
 }
 
-// `what`: DescribeInput of an input whose value is not known, and would have to be.
-absl::Status NotConstant(const std::string& what, const Tensor& tensor) {
-  if (tensor.kind == TensorKind::kWeight) {
-    return InvalidArgument(what, " is a ", tensor.type.ToString(),
-                           " whose bytes are not in the model; the plan depends on its values,"
-                           " send them inline");
-  }
-  return Unimplemented(
-      what, " is ", tensor.kind == TensorKind::kInput ? "a graph input" : "computed at run time",
-      "; only constants are supported here (fusionctl: --fix gives an input its value)");
-}
-
 // Moves one parameter that this node passes as an input to its attributes.
 absl::Status TakeParam(const ParamSpec& param, TensorId id, const GraphBuilder& builder,
                        AttrMap* attrs) {
@@ -105,7 +93,7 @@ absl::Status TakeParam(const ParamSpec& param, TensorId id, const GraphBuilder& 
     return InvalidArgument(what(), " is also given as an attribute");
   }
   if (tensor.kind == TensorKind::kWeight || tensor.value == nullptr) {
-    return NotConstant(what(), tensor);
+    return NotConstant(param.onnx_input, tensor, param.name);
   }
   auto value = ParamValue(param, tensor.value);
   if (!value.ok()) return Annotate(value.status(), what());
@@ -146,8 +134,7 @@ absl::Status CheckOldResize(const FlatNode& from, const GraphBuilder& builder,
       node.inputs[1] == kNoTensor) {
     return absl::OkStatus();
   }
-  const Tensor& scales = builder.tensor(node.inputs[1]);
-  return NotConstant(DescribeInput(1, scales, "scales"), scales);
+  return NotConstant(1, builder.tensor(node.inputs[1]), "scales");
 }
 
 absl::Status Rewrite(const FlatNode& from, const GraphBuilder& builder, NormalNode* node) {
@@ -171,6 +158,18 @@ void DropUnknown(const OpDef& def, AttrMap* attrs) {
 }
 
 }  // namespace
+
+absl::Status NotConstant(int number, const Tensor& tensor, std::string_view name) {
+  const std::string what = DescribeInput(number, tensor, name);
+  if (tensor.kind == TensorKind::kWeight) {
+    return InvalidArgument(what, " is a ", tensor.type.ToString(),
+                           " whose bytes are not in the model; the plan depends on its values,"
+                           " send them inline");
+  }
+  return Unimplemented(
+      what, " is ", tensor.kind == TensorKind::kInput ? "a graph input" : "computed at run time",
+      "; only constants are supported here (fusionctl: --fix NAME=VALUE gives an input its value)");
+}
 
 absl::Status UnsupportedOp(const FlatNode& node) {
   std::string shown = node.domain.empty() ? "ai.onnx" : node.domain;

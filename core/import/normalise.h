@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/custom/custom_ops.h"
@@ -46,6 +47,11 @@ void CastByType(const GraphBuilder& builder, NormalNode* node);
 /// Unimplemented for a node that computes on integers or floats of less than 8 bits, or on floats
 /// of 8: ops that move elements, cast and (de)quantise take them.
 absl::Status CheckNarrowTypes(const NormalNode& node, const GraphBuilder& builder);
+
+/// Refuses a node whose input `number`, called `name` by its op, would have to be a constant and is
+/// none: Unimplemented, or InvalidArgument if the request left its bytes out. Messages name the
+/// input, not the node.
+absl::Status NotConstant(int number, const Tensor& tensor, std::string_view name);
 
 /// Unimplemented for a node whose op we do not have.
 absl::Status UnsupportedOp(const FlatNode& node);

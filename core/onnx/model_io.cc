@@ -1,7 +1,9 @@
 #include "core/onnx/model_io.h"
 
+#include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl.h>
+#include <google/protobuf/wire_format_lite.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -16,6 +18,9 @@
 namespace fusion {
 namespace {
 
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::ArrayInputStream;
 using google::protobuf::io::CodedInputStream;
 using google::protobuf::io::FileInputStream;
@@ -60,15 +65,48 @@ std::optional<ModelField> FindModelField(int number) {
   }
 }
 
-// Why bytes that protobuf refuses are no ONNX model: walks the outermost fields only.
-absl::Status Diagnose(ZeroCopyInputStream* stream, int64_t size, std::string_view what) {
+// Whether the message that begins here has more messages within messages than `levels`. False too
+// for bytes that are no message.
+// NOLINTNEXTLINE(misc-no-recursion): as deep as `levels`
+bool IsDeeperThan(CodedInputStream* in, const Descriptor& type, int levels) {
+  while (const uint32_t tag = in->ReadTag()) {
+    const FieldDescriptor* field = type.FindFieldByNumber(WireFormatLite::GetTagFieldNumber(tag));
+    const bool is_message =
+        field != nullptr && field->message_type() != nullptr &&
+        WireFormatLite::GetTagWireType(tag) == WireFormatLite::WIRETYPE_LENGTH_DELIMITED;
+    if (!is_message) {
+      if (!WireFormatLite::SkipField(in, tag)) return false;
+      continue;
+    }
+    int length = 0;
+    if (levels == 0) return true;
+    if (!in->ReadVarintSizeAsInt(&length)) return false;
+    const CodedInputStream::Limit outer = in->PushLimit(length);
+    if (IsDeeperThan(in, *field->message_type(), levels - 1)) return true;
+    if (!in->ConsumedEntireMessage()) return false;
+    in->PopLimit(outer);
+  }
+  return false;
+}
+
+absl::Status MalformedInside(ZeroCopyInputStream* stream, std::string_view what) {
+  CodedInputStream in(stream);
+  in.SetTotalBytesLimit(INT_MAX);
+  const int most = CodedInputStream::GetDefaultRecursionLimit();
+  if (IsDeeperThan(&in, *onnx::ModelProto::descriptor(), most)) {
+    return InvalidArgument(what, ": nested deeper than ", most,
+                           " messages; bodies of If, Loop and Scan take 3 each");
+  }
+  return InvalidArgument(what, ": malformed: a field inside the model is no valid protobuf");
+}
+
+// What is wrong with the outermost fields of bytes that protobuf refuses; OK if nothing is.
+absl::Status CheckOutermost(ZeroCopyInputStream* stream, int64_t size, std::string_view what) {
   CodedInputStream in(stream);
   in.SetTotalBytesLimit(INT_MAX);
   for (;;) {
     int64_t at = in.CurrentPosition();
-    if (at >= size) {
-      return InvalidArgument(what, ": malformed: a field inside the model is no valid protobuf");
-    }
+    if (at >= size) return absl::OkStatus();
     uint32_t tag = 0;
     if (!in.ReadVarint32(&tag)) return InvalidArgument(what, ": truncated at byte ", at);
     auto field = FindModelField(static_cast<int>(tag >> 3));
@@ -128,11 +166,15 @@ absl::StatusOr<onnx::ModelProto> LoadModel(const std::string& path) {
     if (stream.GetErrno() != 0) {
       return FailedPrecondition(what, ": cannot be read: ", std::strerror(stream.GetErrno()));
     }
-    if (::lseek(file->fd.get(), 0, SEEK_SET) != 0) {
-      return FailedPrecondition(what, ": cannot be read: ", std::strerror(errno));
-    }
-    FileInputStream again(file->fd.get(), 1 << 16);
-    return Diagnose(&again, file->bytes, what);
+    const auto check = [&](const auto& of) -> absl::Status {
+      if (::lseek(file->fd.get(), 0, SEEK_SET) != 0) {
+        return FailedPrecondition(what, ": cannot be read: ", std::strerror(errno));
+      }
+      FileInputStream again(file->fd.get(), 1 << 16);
+      return of(&again);
+    };
+    RETURN_IF_ERROR(check([&](auto* in) { return CheckOutermost(in, file->bytes, what); }));
+    return check([&](auto* in) { return MalformedInside(in, what); });
   }
   RETURN_IF_ERROR(CheckContent(model, what));
   return model;
@@ -145,7 +187,9 @@ absl::StatusOr<onnx::ModelProto> ParseModel(std::string_view bytes, std::string_
   ArrayInputStream stream(bytes.data(), static_cast<int>(size));
   if (!Parse(&stream, &model)) {
     ArrayInputStream again(bytes.data(), static_cast<int>(size));
-    return Diagnose(&again, size, what);
+    RETURN_IF_ERROR(CheckOutermost(&again, size, what));
+    ArrayInputStream once_more(bytes.data(), static_cast<int>(size));
+    return MalformedInside(&once_more, what);
   }
   RETURN_IF_ERROR(CheckContent(model, what));
   return model;
@@ -155,6 +199,9 @@ absl::Status SaveModel(const onnx::ModelProto& model, const std::string& path) {
   if (model.ByteSizeLong() > static_cast<size_t>(INT_MAX)) {
     return InvalidArgument("model file ", Quote(path), ": the model has ", model.ByteSizeLong(),
                            " bytes, an ONNX file holds at most ", INT_MAX);
+  }
+  if (absl::Status other = CheckWritesFile(path); !other.ok()) {
+    return Annotate(other, StrCat("model file ", Quote(path)));
   }
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   if (!out || !model.SerializeToOstream(&out) || !out.flush()) {

@@ -152,13 +152,16 @@ absl::StatusOr<std::vector<std::string>> InOrder(const std::multimap<size_t, std
 
 absl::Status LoadAll(const std::vector<std::string>& paths, bool is_output, const DataCheck& check,
                      std::vector<NamedTensor>* out) {
+  std::map<std::string, std::string> path_of;  // by name of the tensor
   for (size_t k = 0; k < paths.size(); ++k) {
-    TensorCheck one;
-    if (check != nullptr) {
-      one = [&](const std::string& name, DType dtype, const Dims& dims) {
-        return check(is_output, k, {name, dtype, dims});
-      };
-    }
+    const auto one = [&](const std::string& name, DType dtype, const Dims& dims) -> absl::Status {
+      const auto [at, fresh] = path_of.emplace(name, paths[k]);
+      if (!fresh && !name.empty()) {
+        return InvalidArgument("tensor files ", Quote(at->second), " and ", Quote(paths[k]),
+                               " both hold ", QuoteShort(name));
+      }
+      return check == nullptr ? absl::OkStatus() : check(is_output, k, {name, dtype, dims});
+    };
     ASSIGN_OR_RETURN(NamedTensor tensor, LoadTensorFile(paths[k], one));
     out->push_back(std::move(tensor));
   }
@@ -214,6 +217,9 @@ absl::StatusOr<NamedType> ReadTensorType(const std::string& path) {
 }
 
 absl::Status SaveTensorFile(const std::string& path, const NamedTensor& tensor) {
+  if (absl::Status other = CheckWritesFile(path); !other.ok()) {
+    return Annotate(other, StrCat("tensor file ", Quote(path)));
+  }
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
   bool ok = out && (path.ends_with(kNpySuffix)
                         ? static_cast<bool>(out << ToNpy(tensor.value))

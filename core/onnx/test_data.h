@@ -56,6 +56,7 @@ struct TestDataFiles {
 absl::StatusOr<TestDataFiles> FindTestData(const std::string& directory);
 
 /// Reads the files of FindTestData. `check` is asked for each as LoadTensorFile says.
+/// InvalidArgument if two inputs, or two outputs, have one name.
 using DataCheck = std::function<absl::Status(bool is_output, size_t k, const NamedType& type)>;
 absl::StatusOr<TestDataSet> LoadTestDataSet(const std::string& directory,
                                             const DataCheck& check = nullptr);

@@ -6,6 +6,7 @@
 
 #include "absl/strings/cord.h"
 #include "core/base/server_state.h"
+#include "core/base/unwritable.h"
 #include "core/bundle/rules.h"
 #include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
@@ -94,7 +95,7 @@ std::string EncodeErrorDetails(const absl::Status& status) {
     detail->set_type_url(kRetryInfoUrl);
     detail->set_value(info.SerializeAsString());
   }
-  if (IsOfServerState(status)) {
+  if (IsOfServerState(status) || IsUnwritable(status)) {
     google::protobuf::Any* detail = details.add_details();
     detail->set_type_url(kPreconditionFailureUrl);
     detail->set_value(EncodeServerViolation());

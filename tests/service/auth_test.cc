@@ -316,6 +316,40 @@ TEST_F(AuthTest, TlsProvesTheServer) {
   EXPECT_EQ(Status()["access"]["certificate"]["subject"], "CN = server one");
 }
 
+TEST_F(AuthTest, FusionctlNamesTheFileOfTlsThatItCannotUse) {
+  std::vector<std::string> args = TlsArgs();
+  Start(args);
+  const TestIdentity one = ca_.Issue("one", "DNS:a"), two = ca_.Issue("two", "DNS:b");
+  const std::string ca = dir_.Write("ca.pem", ca_.certificate());
+  const std::string rubbish = dir_.Write("rubbish", "no PEM\n");
+  const std::string cut = dir_.Write("cut", ca_.certificate().substr(0, 200));
+  const std::string certificate = dir_.Write("one.crt", one.certificate);
+  const std::string key = dir_.Write("two.key", two.key);
+  const auto status = [&](const std::vector<std::string>& flags) {
+    std::vector<std::string> words = {FUSIONCTL, "status", "--server", daemon_->address()};
+    words.insert(words.end(), flags.begin(), flags.end());
+    return RunProgram(words);
+  };
+  EXPECT_EQ(status({"--ca", ca}).code, 0) << status({"--ca", ca}).err;
+  for (const auto& [flags, said] : std::vector<std::pair<std::vector<std::string>, std::string>>{
+           {{"--ca", rubbish}, StrCat("--ca: file \"", rubbish, "\": no certificate in PEM form")},
+           {{"--ca", cut}, StrCat("--ca: file \"", cut, "\": ")},
+           {{"--ca", ca, "--cert", rubbish, "--key", key}, StrCat("--cert: file \"", rubbish)},
+           {{"--ca", ca, "--cert", certificate, "--key", rubbish},
+            StrCat("--key: file \"", rubbish, "\": no private key in PEM form")},
+           {{"--ca", ca, "--cert", certificate, "--key", key},
+            StrCat("--key: file \"", key, "\": not the key of the certificate of --cert")}}) {
+    const ProgramResult result = status(flags);
+    EXPECT_EQ(result.code, 3) << result.err;
+    EXPECT_THAT(result.err, HasSubstr(said));
+  }
+  const ProgramResult other = status({"--ca", dir_.Write("other.pem", TestCa("another CA").certificate())});
+  EXPECT_EQ(other.code, 4);
+  EXPECT_THAT(other.err,
+              AllOf(HasSubstr("its certificate is not one that the given CA vouches for"),
+                    Not(HasSubstr("error:"))));
+}
+
 TEST_F(AuthTest, ARotatedServerCertificateIsInForceWithoutAStop) {
   Start(TlsArgs());
   std::unique_ptr<Client> before = Connect(Trusting(ca_)).value();

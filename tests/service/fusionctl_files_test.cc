@@ -135,7 +135,7 @@ TEST_F(FilesTest, WhatFitsNothingIsAnError) {
   EXPECT_THAT(refused({"--data", dir_.path("stray")}), HasSubstr("\"weights.npy\", which is no"));
   Save("outputs/input_0.pb", x_);
   Save("outputs/output_0.pb", x_);
-  Save("outputs/output_1.pb", x_);
+  Save("outputs/output_1.pb", w_);
   EXPECT_THAT(refused({"--data", dir_.path("outputs")}), HasSubstr("has output_1"));
   TestModel old;
   old.Input("x", {2}).Input("w", {2}).Initializer("w", Values({2}, {1, 1}));
@@ -163,10 +163,6 @@ ProgramResult WithSmallDisk(const std::string& at, const std::string& model, con
 
 TEST_F(FilesTest, AFullDiskIsNotTheFaultOfTheInput) {
   const std::string model = WriteModel();
-  const ProgramResult full = Ctl({"plan", model, "--plan-only", "--write-lock", "/dev/full"});
-  EXPECT_EQ(full.code, 4) << full.err;
-  ExpectOneErrorLine(full);
-  EXPECT_THAT(full.err, HasSubstr("--write-lock: writing \"/dev/full\": No space left on device"));
   const ProgramResult missing =
       Ctl({"plan", model, "--plan-only", "--write-lock", "/nowhere/lock"});
   EXPECT_EQ(missing.code, 3) << "a wrong name is: " << missing.err;
@@ -191,6 +187,9 @@ TEST_F(FilesTest, AFullDiskIsNotTheFaultOfTheInput) {
   for (const Case& c : std::vector<Case>{
            {fill, {"run", model, "--server", server, "--out", out}, full_text},
            {read_only, {"run", model, "--server", server, "--out", out}, ro_text},
+           {fill,
+            {"plan", model, "--plan-only", "--server", server, "--write-lock", out},
+            full_text},
            {fill, {"run", model, "--server", server, "--dump-tensors", out}, full_text},
            {fill, {"repro", model, "--server", server, "--out", out}, full_text},
            {fill, {"export", model, "--fused", "--server", server, "--out", out}, full_text},
@@ -250,6 +249,61 @@ TEST_F(FilesTest, DataMayHaveWhatIsFixed) {
   EXPECT_THAT(Outputs(CtlJson({"run", weights, "--fix", w, "--data", dir_.path("named")})),
               ElementsAre(2, 1));
   EXPECT_EQ(Ctl({"run", weights, "--fix", w, "--as-input", "w"}).code, 3);
+}
+
+// What a run may override and a plan must know: the message says how to go on, and it works.
+TEST_F(FilesTest, OverriddenParametersAreFixed) {
+  TestModel m;
+  m.Input("x", {2, 3}).Input("k", {1}, DType::kI64);
+  m.Initializer("k", HostTensor::FromValues<int64_t>(DType::kI64, {1}, {2}));
+  m.Node("TopK", {"x", "k"}, {"y", "i"}, "top").Output("y").Output("i", {}, DType::kI64);
+  m.proto().set_ir_version(8);
+  const std::string model = Write(m.proto());
+  Save("data/input_0.pb", {"x", Values({2, 3}, {0, 1, 2, 3, 4, 5})});
+  const std::string k =
+      Save("data/input_1.pb", {"k", HostTensor::FromValues<int64_t>(DType::kI64, {1}, {1})});
+  for (const char* command : {"run", "verify"}) {
+    for (const std::vector<std::string>& how :
+         {std::vector<std::string>{"--data", dir_.path("data")}, {"--input", "k=" + k}}) {
+      const ProgramResult refused = Ctl({command, model, how[0], how[1]});
+      EXPECT_EQ(refused.code, 3);
+      EXPECT_THAT(refused.err,
+                  AllOf(HasSubstr("node \"top\" (TopK): input 1 \"k\" (k) is a graph input"),
+                        HasSubstr("fusionctl: --fix NAME=VALUE")));
+    }
+  }
+  EXPECT_THAT(Outputs(CtlJson({"run", model, "--data", dir_.path("data"), "--fix", "k=" + k})),
+              ElementsAre(2, 5));
+}
+
+// One name with two values: nobody says which is meant.
+TEST_F(FilesTest, NothingIsGivenTwice) {
+  TestModel m;
+  m.Input("x", {2}).Input("z", {2}).Node("Add", {"x", "z"}, {"y"}).Output("y", {2});
+  const std::string model = Write(m.proto());
+  const NamedTensor x{"x", Values({2}, {1, 2})};
+  const std::string first = Save("data/input_0.pb", x), second = Save("data/input_1.pb", x);
+  const ProgramResult set = Ctl({"run", model, "--data", dir_.path("data")});
+  EXPECT_EQ(set.code, 3);
+  EXPECT_THAT(set.err, AllOf(HasSubstr(first), HasSubstr(second), HasSubstr("both hold \"x\"")));
+  const ProgramResult input =
+      Ctl({"run", model, "--input", "x=" + first, "--input", "x=" + second});
+  EXPECT_EQ(input.code, 2);
+  EXPECT_THAT(input.err, AllOf(HasSubstr("--input: input \"x\" is both"), HasSubstr(second)));
+  const ProgramResult fix = Ctl({"run", model, "--fix", "x=1", "--fix", "x=2"});
+  EXPECT_EQ(fix.code, 2);
+  EXPECT_THAT(fix.err, HasSubstr("--fix: input \"x\" is both \"1\" and \"2\""));
+  const std::string arrays =
+      Python("twice.npz",
+             "import io, struct, sys, zipfile\n"
+             "head = \"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\\n\"\n"
+             "npy = b'\\x93NUMPY\\x01\\x00' + struct.pack('<H', len(head)) + head.encode() + "
+             "bytes(8)\n"
+             "with zipfile.ZipFile(sys.argv[1], 'w') as out:\n"
+             "  for name in ('x', 'z', 'input_1'): out.writestr(name + '.npy', npy)\n");
+  const ProgramResult twice = Ctl({"run", model, "--data", arrays});
+  EXPECT_EQ(twice.code, 3);
+  EXPECT_THAT(twice.err, HasSubstr("two arrays for input \"z\": \"z\" and \"input_1\""));
 }
 
 TEST_F(FilesTest, TheLibraryOverridesThemToo) {
@@ -391,6 +445,43 @@ TEST_F(FilesTest, OnlyRegularFilesOfAPossibleLengthAreRead) {
       std::filesystem::remove(path, ignored);
     }
   }
+}
+
+// Every place of the command line that takes a file to write.
+TEST_F(FilesTest, OnlyRegularFilesAreWritten) {
+  TestModel m;
+  m.Input("x", {4}).Node("Relu", {"x"}, {"y"}).Output("y");
+  const std::string model = Write(m.proto());
+  const std::vector<std::vector<std::string>> places = {
+      {"plan", model, "--plan-only", "--write-lock"},
+      {"run", model, "--trace"},
+      {"explain", model, "--dot"},
+      {"explain", model, "--svg"},
+      {"explain", model, "--save"},
+      {"report", "--html"},
+      {"export", model, "--fused", "--plan-only", "--out"},
+      {"repro", model, "--out"},
+      {"store", "export", "--out"},
+      {"token", "ci", "--out"}};
+  const std::string pipe = dir_.path("pipe"), device = dir_.path("device");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  std::filesystem::create_symlink("/dev/null", device);
+  for (const std::vector<std::string>& place : places) {
+    for (const auto& [path, kind] : {std::pair{pipe, "a pipe"}, std::pair{device, "a device"},
+                                     std::pair{dir_.path(), "a directory"}}) {
+      std::vector<std::string> words = place;
+      words.push_back(path);
+      const ProgramResult result = place[0] == "token" ? BareCtl(words) : Ctl(words);
+      const std::string what = StrCat(StrJoin(words, " "), "\n", result.err);
+      EXPECT_EQ(result.code, 3) << what;
+      ExpectOneErrorLine(result);
+      EXPECT_THAT(result.err, HasSubstr(StrCat(place.back(), ": file \"", path, "\": is ", kind,
+                                               ", not a regular file")))
+          << what;
+    }
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(pipe));
+  EXPECT_TRUE(std::filesystem::is_symlink(device));
 }
 
 // Whatever has no memory, it is said in one line, and no signal ends the program.

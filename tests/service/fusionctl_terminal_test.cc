@@ -60,6 +60,7 @@ TEST_F(TerminalTest, CommandsFitATerminalOf80Columns) {
       {"report", "--store", store},
       {"kernels", model, "--store", store},
       {"explain", model, "--store", store},
+      {"show", model, "plan", "--store", store},
       {"store", "stats", "--store", store},
   };
   for (std::vector<std::string> words : commands) {

@@ -44,11 +44,17 @@ TEST(File, OnlyRegularFilesAreOpened) {
     EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument) << path;
     EXPECT_EQ(std::string(Message(refused)), words + ", not a regular file") << path;
     EXPECT_EQ(ReadFile(path, 1 << 20).status().code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(Message(CheckWritesFile(path)), Message(refused));
+    const absl::Status written = WriteFile(path, "abc");  // nor does it wait for a reader
+    EXPECT_EQ(written.code(), absl::StatusCode::kInvalidArgument) << path;
+    EXPECT_NE(std::string(Message(written)).find(path), std::string::npos);
   }
   const std::string link = dir.path() + "/link";
   ASSERT_TRUE(WriteFile(dir.path() + "/x", "abc").ok());
   std::filesystem::create_symlink(dir.path() + "/x", link);
   EXPECT_EQ(OpenRegularFile(link)->bytes, 3);
+  EXPECT_TRUE(CheckWritesFile(link).ok());
+  EXPECT_TRUE(CheckWritesFile(dir.path() + "/none").ok());
   EXPECT_FALSE(OpenRegularFile(link, /*follow_links=*/false).ok());
 }
 

@@ -5,12 +5,12 @@
 namespace fusion {
 namespace {
 
-TEST(IsANumber, NaNIsNone) {
+TEST(NumberError, NaNIsNone) {
   for (const char* word : {"0", "1.5", "-3", "1e9", "inf", "words are for others to refuse"}) {
-    EXPECT_EQ(IsANumber(word), "");
+    EXPECT_EQ(NumberError(word), "");
   }
   for (const char* word : {"nan", "-nan", "NaN", "nan(7)"}) {
-    EXPECT_EQ(IsANumber(word), std::string("expected a number, got \"") + word + "\"");
+    EXPECT_EQ(NumberError(word), std::string("expected a number, got \"") + word + "\"");
   }
 }
 

@@ -142,7 +142,7 @@ const std::string kLongestPath = "unix:/" + std::string(106, 'p');
 
 INSTANTIATE_TEST_SUITE_P(
     Values, BadValues,
-    testing::Values(BadValue{{"--server", ""}, "expected a value"},
+    testing::Values(BadValue{{"--server", ""}, "expected HOST:PORT or unix:/PATH, got \"\""},
                     BadValue{{"--store", ""}, "expected a value"},
                     BadValue{{"--fusiond", ""}, "expected a value"},
                     BadValue{{"--data", ""}, "expected a value"},
@@ -172,6 +172,59 @@ TEST(Arguments, TakesValuesAtTheirLimits) {
 TEST(Arguments, EmptyWordsAreNoIsaAndNoModel) {
   EXPECT_EQ(Parse({"plan", "m.onnx", "--isa", ""}).exit_code, kExitUsage);
   EXPECT_EQ(Parse({"plan", ""}).exit_code, kExitUsage);
+}
+
+TEST(Arguments, AnUnknownIsaNamesAllOfThem) {
+  for (const char* word : {"foo", "AVX2", "avx512 ", "avx-512"}) {
+    const ParsedArguments parsed = Parse({"plan", "m.onnx", "--isa", word});
+    EXPECT_EQ(parsed.exit_code, kExitUsage) << word;
+    EXPECT_EQ(parsed.text,
+              StrCat("--isa: expected one of x86-64-v2, avx2, avx512, avx512-vnni, avx512-bf16, "
+                     "avx512-amx; got \"",
+                     word, "\""));
+  }
+  EXPECT_FALSE(Parse({"plan", "m.onnx", "--isa", "avx512-amx"}).exit_code);
+}
+
+TEST(Arguments, AddressesAreHostsWithPortsOrSockets) {
+  for (const char* good : {"localhost:1", "plans.example:65535", "127.0.0.1:50051", "[::1]:80",
+                           "[fe80::1%eth0]:80", "unix:/run/fusiond.sock", "unix:relative"}) {
+    EXPECT_FALSE(Parse({"status", "--server", good}).exit_code) << good;
+  }
+  for (const char* bad :
+       {"foo", "foo:", "foo:bar", ":80", "foo:0", "foo:65536", "::1:5", "two words:80",
+        "http://localhost:80", "dns:///foo:80", "a_b:80:90", "[foo]:80", "fo\xc3\xb6:80"}) {
+    const ParsedArguments parsed = Parse({"status", "--server", bad});
+    EXPECT_EQ(parsed.exit_code, kExitUsage) << bad;
+    EXPECT_THAT(parsed.text, HasSubstr("--server: expected HOST:PORT or unix:/PATH, got "));
+  }
+  EXPECT_THAT(Parse({"status", "--server", "a:1,b:2"}).text, HasSubstr("several addresses"));
+  EXPECT_FALSE(Parse({"run", "m.onnx", "--fallback", "--server", "a:1, b:2"}).exit_code);
+  EXPECT_THAT(Parse({"run", "m.onnx", "--fallback", "--server", "a:1,b"}).text,
+              HasSubstr("got \"b\""));
+}
+
+// What fusiond --tokens would refuse is no entry for it.
+TEST(Arguments, TokensAreWhatTheServerTakes) {
+  for (const char* word : {"foo", "1h", "2027-02-30", "2027-13-01", "2027-01-31T18:00:00",
+                           "2027-01-31 ", "31.01.2027", ""}) {
+    const ParsedArguments parsed = Parse({"token", "ci", "--expires", word});
+    EXPECT_EQ(parsed.exit_code, kExitUsage) << word;
+    EXPECT_EQ(parsed.text, StrCat("--expires: \"", word,
+                                  "\"; expected a time in UTC, 2027-01-31 or "
+                                  "2027-01-31T18:00:00Z"));
+  }
+  for (const char* word : {"2027-01-31", "2027-01-31T18:00:00Z"}) {
+    EXPECT_FALSE(Parse({"token", "ci", "--expires", word}).exit_code) << word;
+  }
+  const std::string name(128, 'n'), tenant(64, 't');
+  EXPECT_FALSE(Parse({"token", name.c_str(), "--tenant", tenant.c_str()}).exit_code);
+  EXPECT_THAT(Parse({"token", (name + "n").c_str()}).text, HasSubstr("1..128 bytes, got 129"));
+  EXPECT_THAT(Parse({"token", "ci", "--tenant", (tenant + "t").c_str()}).text,
+              HasSubstr("--tenant: expected a name of 1..64 bytes, got 65"));
+  for (const char* word : {"two\nlines", "no \xff utf-8", ""}) {
+    EXPECT_EQ(Parse({"token", word}).exit_code, kExitUsage) << word;
+  }
 }
 
 TEST(Arguments, AWordThatIsNoCommandIsNamed) {

@@ -529,7 +529,7 @@ TEST(Resize, OfOpset10WantsScalesThatAreKnown) {
   EXPECT_THAT(Import(m),
               HasSubstr("UNIMPLEMENTED: node \"r\" (Resize): input 1 \"s\" (scales) is a "
                         "graph input; only constants are supported here (fusionctl: "
-                        "--fix gives an input its value)"));
+                        "--fix NAME=VALUE gives an input its value)"));
   TestModel computed(10);
   computed.Input("x", {1, 1, 2, 2}).Input("s", {4}).Node("Abs", {"s"}, {"abs"});
   computed.Node("Resize", {"x", "abs"}, {"y"}, "r").Output("y");

@@ -83,6 +83,33 @@ TEST(ModelIo, DamageInsideIsMalformed) {
   EXPECT_THAT(ErrorOf(bytes), HasSubstr("malformed"));
 }
 
+// A model of sequences of sequences, `levels` messages deep.
+std::string Nested(int levels) {
+  const auto wrap = [](char tag, const std::string& inside) {
+    std::string out(1, tag);
+    for (size_t left = inside.size();; left >>= 7) {
+      out.push_back(static_cast<char>((left & 0x7f) | (left > 0x7f ? 0x80 : 0)));
+      if (left <= 0x7f) return out + inside;
+    }
+  };
+  std::string type;  // TypeProto: sequence_type = 4 { elem_type = 1 }
+  for (int level = 3; level + 1 < levels; level += 2) type = wrap('\x22', wrap('\x0a', type));
+  // ModelProto: graph = 7 { value_info = 13 { type = 2 } }
+  return wrap('\x3a', wrap('\x6a', wrap('\x12', type)));
+}
+
+TEST(ModelIo, WhatNestsTooDeepIsNotCalledMalformed) {
+  EXPECT_TRUE(ParseModel(Nested(99)).ok());
+  ScratchDir dir;
+  for (int levels : {101, 103, 1001}) {
+    const std::string bytes = Nested(levels);
+    EXPECT_THAT(ErrorOf(bytes), HasSubstr("nested deeper than 100 messages"));
+    const auto file = LoadModel(dir.Write("deep.onnx", bytes));
+    EXPECT_THAT(std::string(Message(file.status())),
+                AllOf(HasSubstr("deep.onnx"), HasSubstr("nested deeper than 100 messages")));
+  }
+}
+
 TEST(ModelIo, FilesThatCannotBeOpenedAreNotFound) {
   EXPECT_EQ(LoadModel("/nonexistent/m.onnx").status().code(), absl::StatusCode::kNotFound);
   ScratchDir dir;

@@ -42,6 +42,29 @@ TEST(TestData, BadFilesAreNamed) {
   EXPECT_FALSE(SaveTestDataSet(dir.path("a/b"), {}).ok());
 }
 
+TEST(TestData, OneNameIsOfOneFile) {
+  const NamedTensor x{"x", HostTensor::FromValues<float>(DType::kF32, {1}, {1})};
+  const NamedTensor other{"x", HostTensor::FromValues<float>(DType::kF32, {2}, {1, 2})};
+  for (const bool outputs : {false, true}) {
+    ScratchDir dir;
+    TestDataSet data;
+    (outputs ? data.outputs : data.inputs) = {x, other};
+    ASSERT_TRUE(SaveTestDataSet(dir.path("set"), data).ok());
+    auto set = LoadTestDataSet(dir.path("set"));
+    EXPECT_EQ(set.status().code(), absl::StatusCode::kInvalidArgument);
+    const std::string kind = outputs ? "output_" : "input_";
+    EXPECT_THAT(std::string(Message(set.status())),
+                testing::AllOf(HasSubstr(kind + "0.pb\" and \""), HasSubstr(kind + "1.pb\""),
+                               HasSubstr("both hold \"x\"")));
+  }
+  // Files without names, and an output that is an input too.
+  ScratchDir dir;
+  ASSERT_TRUE(SaveTestDataSet(dir.path("set"), {{{"", x.value}, {"", x.value}}, {}}).ok());
+  EXPECT_TRUE(LoadTestDataSet(dir.path("set")).ok());
+  ASSERT_TRUE(SaveTestDataSet(dir.path("both"), {{x}, {x}}).ok());
+  EXPECT_TRUE(LoadTestDataSet(dir.path("both")).ok());
+}
+
 std::string ErrorOf(const absl::Status& status) { return std::string(Message(status)); }
 
 TEST(TestData, FilesThatNobodyWouldReadAreRefused) {

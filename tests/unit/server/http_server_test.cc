@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 
 #include <atomic>
 #include <thread>
@@ -124,6 +125,20 @@ TEST_F(HttpServerTest, ConnectionsThatDoNotAskInTimeAreClosed) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
   }
   EXPECT_GE(server_->counts().late, 1);
+}
+
+// The system keeps it to itself at first; that counts too.
+TEST_F(HttpServerTest, SilentConnectionsHaveNoMoreTimeThanOthers) {
+  Start({.asking = std::chrono::milliseconds(3200)});
+  UniqueFd silent = HttpConnect(address());
+  std::this_thread::sleep_for(std::chrono::seconds(1));
+  UniqueFd slow = HttpConnect(address());
+  ASSERT_TRUE(HttpSend(slow, "GET"));
+  EXPECT_EQ(HttpRead(slow).code, 0);
+  // It was opened later, so the other one is over by now, or in this moment.
+  pollfd closed{silent.get(), POLLIN, 0};
+  EXPECT_EQ(poll(&closed, 1, /*timeout=*/3000), 1);
+  EXPECT_EQ(HttpRead(silent).code, 0);
 }
 
 TEST_F(HttpServerTest, AnswersThatAreNotReadInTimeAreCutOff) {

@@ -26,17 +26,6 @@ UniqueFd ListenOn(const std::string& path) {
   return fd;
 }
 
-TEST(ListenAddressTest, HostAndPortAreTakenApart) {
-  EXPECT_EQ(ParseHostPort("127.0.0.1:80")->host, "127.0.0.1");
-  EXPECT_EQ(ParseHostPort("127.0.0.1:80")->port, 80);
-  EXPECT_EQ(ParseHostPort("[::1]:0")->host, "::1");
-  EXPECT_EQ(ParseHostPort("name.example:65535")->port, 65535);
-  for (const char* bad :
-       {"", ":", "80", ":80", "host:", "host:65536", "host:-1", "host:8x", "::1:80", "host:80 "}) {
-    EXPECT_TRUE(absl::IsInvalidArgument(ParseHostPort(bad).status())) << bad;
-  }
-}
-
 TEST(ListenAddressTest, ASocketOfADeadServerIsRemovedALivingOneIsNot) {
   ScratchDir dir;
   std::string path = dir.path("socket");

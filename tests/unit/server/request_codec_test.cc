@@ -156,12 +156,14 @@ TEST(ObjectCountTest, NumbersCountAsWhatTheyGrowTo) {
 
 TEST(ObjectCountTest, GroupsEndWhereTheyShould) {
   const auto& type = *v1::PlanFusionRequest::descriptor();
-  EXPECT_EQ(CountObjects(type, "\x7b", 1000), -1) << "no end";
-  EXPECT_EQ(CountObjects(type, "\x7c", 1000), -1) << "no begin";
-  EXPECT_EQ(CountObjects(type, "\x7b\x74", 1000), -1) << "the end of another";
-  EXPECT_EQ(CountObjects(type, "\x12\x01\x7b\x7c", 1000), -1) << "across the end of a message";
+  EXPECT_EQ(CountObjects(type, "\x7b", 1000), kNoMessage) << "no end";
+  EXPECT_EQ(CountObjects(type, "\x7c", 1000), kNoMessage) << "no begin";
+  EXPECT_EQ(CountObjects(type, "\x7b\x74", 1000), kNoMessage) << "the end of another";
+  EXPECT_EQ(CountObjects(type, "\x12\x01\x7b\x7c", 1000), kNoMessage)
+      << "across the end of a message";
   EXPECT_EQ(CountObjects(type, Repeated("\x7b", 90) + Repeated("\x7c", 90), 1000), 90);
-  EXPECT_EQ(CountObjects(type, Repeated("\x7b", 5000) + Repeated("\x7c", 5000), 1000), -1)
+  EXPECT_EQ(CountObjects(type, Repeated("\x7b", 5000) + Repeated("\x7c", 5000), 1000),
+            kNestedTooDeep)
       << "parsers refuse what nests so deep";
 }
 
@@ -169,9 +171,9 @@ TEST(ObjectCountTest, WhatIsNoMessageIsTold) {
   std::string bytes = SampleRequest().SerializeAsString();
   const auto& type = *v1::PlanFusionRequest::descriptor();
   ASSERT_GT(CountObjects(type, bytes, 1000), 0);
-  EXPECT_EQ(CountObjects(type, bytes.substr(0, bytes.size() - 1), 1000), -1);
-  EXPECT_EQ(CountObjects(type, "\xff\xff\xff", 1000), -1);
-  EXPECT_EQ(CountObjects(type, "\x12\x7f", 1000), -1) << "longer than what is there";
+  EXPECT_EQ(CountObjects(type, bytes.substr(0, bytes.size() - 1), 1000), kNoMessage);
+  EXPECT_EQ(CountObjects(type, "\xff\xff\xff", 1000), kNoMessage);
+  EXPECT_EQ(CountObjects(type, "\x12\x7f", 1000), kNoMessage) << "longer than what is there";
 }
 
 TEST(RequestCodecTest, AGraphOfTooManyObjectsIsRefusedBeforeItIsParsed) {

@@ -5,6 +5,7 @@
 
 #include "absl/strings/cord.h"
 #include "core/base/server_state.h"
+#include "core/base/unwritable.h"
 #include "core/bundle/rules.h"
 #include "fusion/v1/fusion_service.pb.h"
 
@@ -53,6 +54,13 @@ TEST(ErrorDetails, WhatIsNoneSaysNothing) {
   other.add_details()->PackFrom(v1::PlanFusionRequest());
   DecodeErrorDetails(other.SerializeAsString(), &status);
   EXPECT_EQ(Blamed(status), "");
+}
+
+TEST(ErrorDetails, ADiskThatTakesNothingIsOfTheServer) {
+  EXPECT_FALSE(IsOfServerState(Sent(ResourceExhausted("more steps than one request may take"))));
+  EXPECT_TRUE(IsOfServerState(Sent(OfServerState(ResourceExhausted("no room on the disk")))));
+  EXPECT_TRUE(IsOfServerState(Sent(WithWriteError(ResourceExhausted("writing"), ENOSPC))));
+  EXPECT_FALSE(IsOfServerState(Sent(WithWriteError(ResourceExhausted("writing"), EFBIG))));
 }
 
 TEST(ErrorDetails, TheDelayTravelsAsEveryClientKnowsIt) {
