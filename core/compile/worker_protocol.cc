@@ -1,386 +1,448 @@
 #include "core/compile/worker_protocol.h"
 
+#include <google/protobuf/io/coded_stream.h>
+
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 
-#include "core/compile/flat_message.h"
+#include "fusion/v1/worker.pb.h"
 
 namespace fusion {
 namespace {
 
-// Words of a command line never contain it.
-constexpr char kSeparator = '\0';
+// Lists beyond these are none of ours.
+constexpr int kMostMembers = 64;
+constexpr int kMostRunners = 64;
+constexpr int kMostRounds = kMaxTargetThreads;
+// Fields of a job or race: its own, once for each element of a list, which are some hundred.
+constexpr int kMostFields = 4096;
 
-std::vector<std::string> Words(const std::string& joined) {
-  std::vector<std::string> words;
-  for (std::string_view word : StrSplit(joined, kSeparator)) words.emplace_back(word);
-  return words;
+template <typename... Words>
+absl::Status Malformed(const Words&... words) {
+  return InvalidArgument("worker message: ", words...);
 }
 
-template <typename Enum>
-absl::StatusOr<Enum> EnumField(const FlatMessage& message, const std::string& name, Enum last) {
-  ASSIGN_OR_RETURN(int64_t value, message.Int(name));
-  if (value < 0 || value > static_cast<int64_t>(last)) {
-    return InvalidArgument("message field ", Quote(name), ": unknown value ", value);
+// Reads past a field with tag `tag`. Groups are none of ours.
+bool SkipField(uint32_t tag, google::protobuf::io::CodedInputStream* in) {
+  enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
+  uint64_t varint = 0;
+  uint32_t length = 0;
+  switch (tag & 7) {
+    case kVarint:
+      return in->ReadVarint64(&varint);
+    case kFixed64:
+      return in->Skip(8);
+    case kLengthDelimited:
+      return in->ReadVarint32(&length) && length <= kMaxWorkerMessageBytes &&
+             in->Skip(static_cast<int>(length));
+    case kFixed32:
+      return in->Skip(4);
+    default:
+      return false;
   }
-  return static_cast<Enum>(value);
 }
 
-void SetCheck(const CheckReport& check, FlatMessage* message) {
-  message->SetFlag("verified", check.verified);
-  message->SetText("reason", check.reason);
-  message->SetNumber("max_abs", check.max_abs);
-  message->SetNumber("max_rel", check.max_rel);
-  message->SetInt("elements", check.elements);
-  message->SetInt("outside", check.outside);
-}
-
-absl::StatusOr<CheckReport> GetCheck(const FlatMessage& message) {
-  CheckReport check;
-  ASSIGN_OR_RETURN(check.verified, message.Flag("verified"));
-  ASSIGN_OR_RETURN(check.reason, message.Text("reason"));
-  ASSIGN_OR_RETURN(check.max_abs, message.Number("max_abs"));
-  ASSIGN_OR_RETURN(check.max_rel, message.Number("max_rel"));
-  ASSIGN_OR_RETURN(check.elements, message.Int("elements"));
-  ASSIGN_OR_RETURN(check.outside, message.Int("outside"));
-  if (check.elements < 0 || check.outside < 0) {
-    return InvalidArgument("message: negative element counts");
+// Fields at the top of a message; kMostFields + 1 if there are more, -1 if it is no message.
+int CountFields(google::protobuf::io::CodedInputStream* in) {
+  int fields = 0;
+  while (fields <= kMostFields) {
+    const uint32_t tag = in->ReadTag();
+    if (tag == 0) return in->ConsumedEntireMessage() ? fields : -1;
+    if (!SkipField(tag, in)) return -1;
+    ++fields;
   }
-  return check;
+  return fields;
 }
 
-// The status of a result; the outer one: it has none.
-absl::Status GetStatus(const FlatMessage& message, absl::Status* out) {
-  ASSIGN_OR_RETURN(int64_t code, message.Int("code"));
-  ASSIGN_OR_RETURN(std::string text, message.Text("message"));
-  if (code < 0 || code > static_cast<int64_t>(absl::StatusCode::kUnauthenticated)) {
-    return InvalidArgument("message field \"code\": unknown value ", code);
+// A task or a reply is one field that holds a message. An empty list element is two bytes on the
+// wire and a hundred in memory, so they are counted before anything is made of them.
+absl::Status CheckOutline(std::string_view bytes) {
+  google::protobuf::io::CodedInputStream in(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                            static_cast<int>(bytes.size()));
+  uint32_t length = 0;
+  if (in.ReadTag() == 0 || !in.ReadVarint32(&length) ||
+      length != bytes.size() - static_cast<size_t>(in.CurrentPosition())) {
+    return Malformed("not one field of ", bytes.size(), " bytes");
   }
-  *out = absl::Status(static_cast<absl::StatusCode>(code), text);
+  const int fields = CountFields(&in);
+  if (fields < 0) return Malformed("damaged within its ", bytes.size(), " bytes");
+  if (fields > kMostFields) return Malformed("more than ", kMostFields, " fields");
   return absl::OkStatus();
 }
 
-void SetStatus(const absl::Status& status, FlatMessage* message) {
-  message->SetInt("code", static_cast<int64_t>(status.code()));
-  message->SetText("message", Message(status));
+template <typename Wire>
+absl::StatusOr<Wire> Parse(std::string_view bytes) {
+  if (bytes.size() > kMaxWorkerMessageBytes) return Malformed(bytes.size(), " bytes");
+  RETURN_IF_ERROR(CheckOutline(bytes));
+  Wire message;
+  if (message.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return message;
+  return Malformed("damaged within its ", bytes.size(), " bytes");
 }
 
-absl::StatusOr<WorkerResult> GetResult(const FlatMessage& message) {
-  WorkerResult result;
-  RETURN_IF_ERROR(GetStatus(message, &result.status));
-  ASSIGN_OR_RETURN(result.log, message.Text("log"));
-  ASSIGN_OR_RETURN(result.binary, message.Text("binary"));
-  if (result.status.ok() && result.binary.empty()) {
-    return InvalidArgument("message: success without a binary");
-  }
-  ASSIGN_OR_RETURN(result.built, message.Flag("built"));
-  ASSIGN_OR_RETURN(result.out_of_memory, message.Flag("out_of_memory"));
-  ASSIGN_OR_RETURN(result.check, GetCheck(message));
-  ASSIGN_OR_RETURN(result.compile_ms, message.Number("compile_ms"));
-  ASSIGN_OR_RETURN(result.check_ms, message.Number("check_ms"));
-  // Written so that NaN fails too.
-  if (!(result.compile_ms >= 0 && result.check_ms >= 0)) {
-    return InvalidArgument("message: times of ", result.compile_ms, " and ", result.check_ms,
-                           " ms");
-  }
-  return result;
+// `read` again written: it holds neither unknown fields nor fields twice, and lacks none.
+absl::Status CheckSameBytes(std::string_view read, std::string_view written) {
+  if (read == written) return absl::OkStatus();
+  return Malformed("not the ", read.size(), " bytes that its sender writes");
 }
 
-// Members beyond this are no job of ours.
-constexpr int64_t kMostMembers = 64;
-
-// Fields "member <i> schedule", "member <i> reference", "member <i> sizes".
-void SetMembers(const std::vector<CheckedMember>& members, FlatMessage* message) {
-  message->SetInt("members", static_cast<int64_t>(members.size()));
-  for (size_t i = 0; i < members.size(); ++i) {
-    const std::string field = StrCat("member ", i);
-    message->SetText(StrCat(field, " schedule"), members[i].schedule);
-    message->SetText(StrCat(field, " reference"), members[i].reference);
-    message->SetText(StrCat(field, " sizes"), StrJoin(members[i].sizes, " "));
-  }
+// Moves the elements: sources and binaries are long.
+template <typename Repeated>
+std::vector<std::string> Texts(Repeated* texts) {
+  return {std::make_move_iterator(texts->begin()), std::make_move_iterator(texts->end())};
 }
 
-absl::StatusOr<std::vector<CheckedMember>> GetMembers(const FlatMessage& message) {
-  ASSIGN_OR_RETURN(int64_t count, message.Int("members"));
-  if (count < 0 || count > kMostMembers) {
-    return InvalidArgument("message field \"members\": ", count);
-  }
-  std::vector<CheckedMember> members(static_cast<size_t>(count));
-  for (size_t i = 0; i < members.size(); ++i) {
-    const std::string field = StrCat("member ", i);
-    ASSIGN_OR_RETURN(members[i].schedule, message.Text(StrCat(field, " schedule")));
-    ASSIGN_OR_RETURN(members[i].reference, message.Text(StrCat(field, " reference")));
-    ASSIGN_OR_RETURN(std::string sizes, message.Text(StrCat(field, " sizes")));
-    for (std::string_view word : StrSplit(sizes, ' ')) {
-      if (word.empty()) continue;
-      int64_t size = 0;
-      auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), size);
-      if (error != std::errc() || end != word.data() + word.size()) {
-        return InvalidArgument("message field ", Quote(StrCat(field, " sizes")), ": ",
-                               Quote(sizes));
-      }
-      members[i].sizes.push_back(size);
-    }
-  }
-  return members;
+absl::StatusOr<Isa> IsaField(const std::string& name) {
+  absl::StatusOr<Isa> isa = ParseIsa(name);
+  if (!isa.ok()) return Malformed("field isa: ", Message(isa.status()));
+  return isa;
 }
 
-absl::StatusOr<WorkerJob> GetJob(const FlatMessage& message) {
+v1::WorkerNumerics ToWire(Numerics numerics) {
+  switch (numerics) {
+    case Numerics::kFp32Accumulate:
+      return v1::WORKER_NUMERICS_FP32_ACCUMULATE;
+    case Numerics::kBitwise:
+      return v1::WORKER_NUMERICS_BITWISE;
+    case Numerics::kFast:
+      return v1::WORKER_NUMERICS_FAST;
+  }
+  return v1::WORKER_NUMERICS_UNSPECIFIED;
+}
+
+absl::StatusOr<Numerics> FromWire(v1::WorkerNumerics numerics) {
+  for (Numerics known : {Numerics::kFp32Accumulate, Numerics::kBitwise, Numerics::kFast}) {
+    if (ToWire(known) == numerics) return known;
+  }
+  return Malformed("field numerics: unknown value ", static_cast<int>(numerics));
+}
+
+// A count or an amount.
+absl::Status CheckRange(std::string_view name, int64_t value, int64_t most) {
+  if (value >= 0 && value <= most) return absl::OkStatus();
+  return Malformed("field ", name, ": ", value, "; expected 0..", most);
+}
+
+absl::Status CheckText(std::string_view name, std::string_view text) {
+  if (text.size() <= kMaxWorkerTextBytes) return absl::OkStatus();
+  return Malformed("field ", name, ": ", text.size(), " bytes; at most ", kMaxWorkerTextBytes);
+}
+
+// Names go into log lines and status pages.
+absl::Status CheckName(std::string_view name, std::string_view text) {
+  const bool printable =
+      std::all_of(text.begin(), text.end(), [](char c) { return c >= ' ' && c <= '~'; });
+  if (printable && text.size() <= kMaxWorkerNameBytes) return absl::OkStatus();
+  return Malformed("field ", name, ": not at most ", kMaxWorkerNameBytes, " printable characters");
+}
+
+void WriteJob(const WorkerJob& work, v1::WorkerJob* out) {
+  const CompileJob& job = work.job;
+  out->set_key(std::string(BytesOf(job.key)));
+  out->set_full_key(job.full_key);
+  out->set_symbol(job.symbol);
+  out->set_source(job.source);
+  out->set_schedule(job.schedule);
+  out->set_reference(job.reference);
+  for (const CheckedMember& member : job.members) {
+    v1::WorkerCheckedMember* added = out->add_members();
+    added->mutable_sizes()->Add(member.sizes.begin(), member.sizes.end());
+    added->set_schedule(member.schedule);
+    added->set_reference(member.reference);
+  }
+  out->set_label(job.label);
+  out->set_registered(job.registered);
+  out->set_backend(job.backend);
+  out->set_isa(std::string(IsaName(job.isa)));
+  out->set_numerics(ToWire(job.numerics));
+  out->set_scratch_bytes(job.scratch_bytes);
+  out->set_workspace_bytes(job.workspace_bytes);
+  out->set_debug(job.debug);
+  for (const std::string& word : work.compile_argv) out->add_compile_argv(word);
+  for (const std::string& word : work.link_argv) out->add_link_argv(word);
+  out->set_command_limit_ns(work.command_limit.count());
+  v1::WorkerCommandLimits* limits = out->mutable_limits();
+  limits->set_cpu_seconds(work.limits.cpu_seconds);
+  limits->set_memory_bytes(work.limits.memory_bytes);
+  limits->set_file_bytes(work.limits.file_bytes);
+  limits->set_open_files(work.limits.open_files);
+  out->set_log_bytes(work.log_bytes);
+}
+
+absl::StatusOr<WorkerJob> ReadJob(v1::WorkerJob& in) {
   WorkerJob work;
-  ASSIGN_OR_RETURN(std::string key, message.Text("key"));
-  if (key.size() != work.job.key.bytes.size()) {
-    return InvalidArgument("message field \"key\": ", key.size(), " bytes");
+  CompileJob& job = work.job;
+  if (in.key().size() != job.key.bytes.size()) {
+    return Malformed("field key: ", in.key().size(), " bytes");
   }
-  std::memcpy(work.job.key.bytes.data(), key.data(), key.size());
-  ASSIGN_OR_RETURN(work.job.full_key, message.Text("full_key"));
-  ASSIGN_OR_RETURN(work.job.symbol, message.Text("symbol"));
-  ASSIGN_OR_RETURN(work.job.source, message.Text("source"));
-  ASSIGN_OR_RETURN(work.job.schedule, message.Text("schedule"));
-  ASSIGN_OR_RETURN(work.job.reference, message.Text("reference"));
-  ASSIGN_OR_RETURN(work.job.members, GetMembers(message));
-  ASSIGN_OR_RETURN(work.job.label, message.Text("label"));
-  ASSIGN_OR_RETURN(work.job.registered, message.Text("registered"));
-  ASSIGN_OR_RETURN(work.job.backend, message.Text("backend"));
-  ASSIGN_OR_RETURN(work.job.isa, EnumField(message, "isa", kIsas.back()));
-  ASSIGN_OR_RETURN(work.job.numerics, EnumField(message, "numerics", Numerics::kFast));
-  ASSIGN_OR_RETURN(work.job.scratch_bytes, message.Int("scratch_bytes"));
-  ASSIGN_OR_RETURN(work.job.workspace_bytes, message.Int("workspace_bytes"));
-  ASSIGN_OR_RETURN(work.job.debug, message.Flag("debug"));
-  ASSIGN_OR_RETURN(std::string compile_argv, message.Text("compile_argv"));
-  work.compile_argv = Words(compile_argv);
-  ASSIGN_OR_RETURN(std::string link_argv, message.Text("link_argv"));
-  work.link_argv = Words(link_argv);
-  ASSIGN_OR_RETURN(int64_t command_limit_ns, message.Int("command_limit_ns"));
-  work.command_limit = Nanoseconds(command_limit_ns);
-  ASSIGN_OR_RETURN(work.limits.cpu_seconds, message.Int("cpu_seconds"));
-  ASSIGN_OR_RETURN(work.limits.memory_bytes, message.Int("memory_bytes"));
-  ASSIGN_OR_RETURN(work.limits.file_bytes, message.Int("file_bytes"));
-  ASSIGN_OR_RETURN(work.limits.open_files, message.Int("open_files"));
-  ASSIGN_OR_RETURN(work.log_bytes, message.Int("log_bytes"));
+  std::memcpy(job.key.bytes.data(), in.key().data(), in.key().size());
+  job.full_key = std::move(*in.mutable_full_key());
+  job.symbol = std::move(*in.mutable_symbol());
+  job.source = std::move(*in.mutable_source());
+  job.schedule = std::move(*in.mutable_schedule());
+  job.reference = std::move(*in.mutable_reference());
+  RETURN_IF_ERROR(CheckRange("members", in.members_size(), kMostMembers));
+  for (v1::WorkerCheckedMember& member : *in.mutable_members()) {
+    job.members.push_back({.sizes = {member.sizes().begin(), member.sizes().end()},
+                           .schedule = std::move(*member.mutable_schedule()),
+                           .reference = std::move(*member.mutable_reference())});
+  }
+  job.label = std::move(*in.mutable_label());
+  job.registered = std::move(*in.mutable_registered());
+  job.backend = std::move(*in.mutable_backend());
+  ASSIGN_OR_RETURN(job.isa, IsaField(in.isa()));
+  ASSIGN_OR_RETURN(job.numerics, FromWire(in.numerics()));
+  job.scratch_bytes = in.scratch_bytes();
+  job.workspace_bytes = in.workspace_bytes();
+  job.debug = in.debug();
+  work.compile_argv = Texts(in.mutable_compile_argv());
+  work.link_argv = Texts(in.mutable_link_argv());
+  work.command_limit = Nanoseconds(in.command_limit_ns());
+  work.limits = {.cpu_seconds = in.limits().cpu_seconds(),
+                 .memory_bytes = in.limits().memory_bytes(),
+                 .file_bytes = in.limits().file_bytes(),
+                 .open_files = in.limits().open_files()};
+  work.log_bytes = in.log_bytes();
   return work;
 }
 
-// Runners beyond this are no race of ours.
-constexpr int64_t kMostRunners = 64;
-
-std::string RunnerField(size_t i, std::string_view field) {
-  return StrCat("runner ", i, " ", field);
+void WriteRace(const KernelRace& race, v1::WorkerRace* out) {
+  out->set_label(race.label);
+  out->set_backend(race.backend);
+  out->set_isa(std::string(IsaName(race.isa)));
+  for (const KernelRace::Runner& runner : race.runners) {
+    v1::WorkerRaceRunner* added = out->add_runners();
+    added->set_symbol(runner.symbol);
+    added->set_binary(runner.binary);
+    added->set_schedule(runner.schedule);
+    added->set_reference(runner.reference);
+  }
+  out->set_threads(race.threads);
+  out->set_displaced_bytes(race.displaced_bytes);
+  out->set_least_runs(race.least_runs);
+  out->set_most_runs(race.most_runs);
+  out->set_wanted_ns(race.wanted.count());
+  out->set_least_pairs(race.least_pairs);
+  out->set_most_pairs(race.most_pairs);
+  out->set_wanted_pairs_ns(race.wanted_pairs.count());
+  out->set_limit_ns(race.limit.count());
 }
 
-absl::StatusOr<int64_t> Count(const FlatMessage& message, const std::string& name, int64_t most) {
-  ASSIGN_OR_RETURN(int64_t count, message.Int(name));
-  if (count >= 0 && count <= most) return count;
-  return InvalidArgument("message field ", Quote(name), ": ", count);
+absl::Status CheckAmounts(const v1::WorkerRace& in) {
+  RETURN_IF_ERROR(CheckRange("runners", in.runners_size(), kMostRunners));
+  RETURN_IF_ERROR(CheckRange("threads", in.threads(), kMaxTargetThreads));
+  RETURN_IF_ERROR(CheckRange("least_runs", in.least_runs(), kMostRounds));
+  RETURN_IF_ERROR(CheckRange("most_runs", in.most_runs(), kMostRounds));
+  RETURN_IF_ERROR(CheckRange("least_pairs", in.least_pairs(), kMostRounds));
+  RETURN_IF_ERROR(CheckRange("most_pairs", in.most_pairs(), kMostRounds));
+  RETURN_IF_ERROR(CheckRange("displaced_bytes", in.displaced_bytes(), INT64_MAX));
+  RETURN_IF_ERROR(CheckRange("wanted_ns", in.wanted_ns(), INT64_MAX));
+  RETURN_IF_ERROR(CheckRange("wanted_pairs_ns", in.wanted_pairs_ns(), INT64_MAX));
+  return CheckRange("limit_ns", in.limit_ns(), INT64_MAX);
 }
 
-absl::StatusOr<KernelRace> GetRace(const FlatMessage& message) {
+absl::StatusOr<KernelRace> ReadRace(v1::WorkerRace& in) {
+  RETURN_IF_ERROR(CheckAmounts(in));
   KernelRace race;
-  ASSIGN_OR_RETURN(race.label, message.Text("label"));
-  ASSIGN_OR_RETURN(race.backend, message.Text("backend"));
-  ASSIGN_OR_RETURN(race.isa, EnumField(message, "isa", kIsas.back()));
-  ASSIGN_OR_RETURN(int64_t runners, Count(message, "runners", kMostRunners));
-  race.runners.resize(static_cast<size_t>(runners));
-  for (size_t i = 0; i < race.runners.size(); ++i) {
-    KernelRace::Runner& runner = race.runners[i];
-    ASSIGN_OR_RETURN(runner.symbol, message.Text(RunnerField(i, "symbol")));
-    ASSIGN_OR_RETURN(runner.binary, message.Text(RunnerField(i, "binary")));
-    ASSIGN_OR_RETURN(runner.schedule, message.Text(RunnerField(i, "schedule")));
-    ASSIGN_OR_RETURN(runner.reference, message.Text(RunnerField(i, "reference")));
+  race.label = std::move(*in.mutable_label());
+  race.backend = std::move(*in.mutable_backend());
+  ASSIGN_OR_RETURN(race.isa, IsaField(in.isa()));
+  for (v1::WorkerRaceRunner& runner : *in.mutable_runners()) {
+    race.runners.push_back({.symbol = std::move(*runner.mutable_symbol()),
+                            .binary = std::move(*runner.mutable_binary()),
+                            .schedule = std::move(*runner.mutable_schedule()),
+                            .reference = std::move(*runner.mutable_reference())});
   }
-  for (auto [name, field] : {std::pair{"threads", &race.threads},
-                             {"least_runs", &race.least_runs},
-                             {"most_runs", &race.most_runs},
-                             {"least_pairs", &race.least_pairs},
-                             {"most_pairs", &race.most_pairs}}) {
-    ASSIGN_OR_RETURN(int64_t value, Count(message, name, kMaxTargetThreads));
-    *field = static_cast<int>(value);
-  }
-  ASSIGN_OR_RETURN(race.displaced_bytes, Count(message, "displaced_bytes", INT64_MAX));
-  for (auto [name, field] : {std::pair{"wanted_ns", &race.wanted},
-                             {"wanted_pairs_ns", &race.wanted_pairs},
-                             {"limit_ns", &race.limit}}) {
-    ASSIGN_OR_RETURN(int64_t value, Count(message, name, INT64_MAX));
-    *field = Nanoseconds(value);
-  }
+  race.threads = in.threads();
+  race.displaced_bytes = in.displaced_bytes();
+  race.least_runs = in.least_runs();
+  race.most_runs = in.most_runs();
+  race.wanted = Nanoseconds(in.wanted_ns());
+  race.least_pairs = in.least_pairs();
+  race.most_pairs = in.most_pairs();
+  race.wanted_pairs = Nanoseconds(in.wanted_pairs_ns());
+  race.limit = Nanoseconds(in.limit_ns());
   return race;
 }
 
-// Numbers as they lie in memory: both ends are one build on one machine.
-std::string PackTimes(const std::vector<double>& times) {
-  return std::string(reinterpret_cast<const char*>(times.data()), times.size() * sizeof(double));
+void WriteStatus(const absl::Status& status, v1::WorkerStatus* out) {
+  out->set_code(static_cast<int32_t>(status.code()));
+  out->set_message(std::string(Message(status)));
 }
 
-absl::StatusOr<std::vector<double>> Times(const FlatMessage& message, const std::string& name) {
-  ASSIGN_OR_RETURN(std::string bytes, message.Text(name));
-  std::vector<double> times(bytes.size() / sizeof(double));
-  if (bytes.size() != times.size() * sizeof(double)) {
-    return InvalidArgument("message field ", Quote(name), ": ", bytes.size(), " bytes");
+// The status that a result tells; the outer one: it tells none.
+absl::Status ReadStatus(const v1::WorkerStatus& in, absl::Status* out) {
+  RETURN_IF_ERROR(
+      CheckRange("code", in.code(), static_cast<int64_t>(absl::StatusCode::kUnauthenticated)));
+  RETURN_IF_ERROR(CheckText("message", in.message()));
+  *out = absl::Status(static_cast<absl::StatusCode>(in.code()), in.message());
+  return absl::OkStatus();
+}
+
+void WriteResult(const WorkerResult& result, v1::WorkerResult* out) {
+  WriteStatus(result.status, out->mutable_status());
+  out->set_log(result.log);
+  out->set_binary(result.binary);
+  out->set_built(result.built);
+  out->set_out_of_memory(result.out_of_memory);
+  v1::WorkerCheck* check = out->mutable_check();
+  check->set_verified(result.check.verified);
+  check->set_reason(result.check.reason);
+  check->set_max_abs(result.check.max_abs);
+  check->set_max_rel(result.check.max_rel);
+  check->set_elements(result.check.elements);
+  check->set_outside(result.check.outside);
+  out->set_compile_ms(result.compile_ms);
+  out->set_check_ms(result.check_ms);
+}
+
+absl::StatusOr<WorkerReply> ReadResult(v1::WorkerResult& in) {
+  WorkerResult result;
+  RETURN_IF_ERROR(ReadStatus(in.status(), &result.status));
+  RETURN_IF_ERROR(CheckText("log", in.log()));
+  result.log = std::move(*in.mutable_log());
+  result.binary = std::move(*in.mutable_binary());
+  if (result.status.ok() && result.binary.empty()) return Malformed("success without a binary");
+  result.built = in.built();
+  result.out_of_memory = in.out_of_memory();
+  const v1::WorkerCheck& check = in.check();
+  RETURN_IF_ERROR(CheckText("reason", check.reason()));
+  RETURN_IF_ERROR(CheckRange("elements", check.elements(), INT64_MAX));
+  RETURN_IF_ERROR(CheckRange("outside", check.outside(), INT64_MAX));
+  result.check = {.verified = check.verified(),
+                  .reason = check.reason(),
+                  .max_abs = check.max_abs(),
+                  .max_rel = check.max_rel(),
+                  .elements = check.elements(),
+                  .outside = check.outside()};
+  result.compile_ms = in.compile_ms();
+  result.check_ms = in.check_ms();
+  // Written so that NaN fails too.
+  if (!(result.compile_ms >= 0 && result.check_ms >= 0)) {
+    return Malformed("times of ", result.compile_ms, " and ", result.check_ms, " ms");
   }
-  if (!bytes.empty()) std::memcpy(times.data(), bytes.data(), bytes.size());
+  return WorkerReply(std::move(result));
+}
+
+void WriteTimes(const RaceTimes& times, v1::WorkerRaceResult* out) {
+  out->set_refusal(times.refusal);
+  for (const RaceTimes::Runner& runner : times.runners) {
+    v1::WorkerRunnerTimes* added = out->add_runners();
+    added->set_refusal(runner.refusal);
+    added->mutable_us()->Add(runner.us.begin(), runner.us.end());
+  }
+  out->set_rival(times.rival);
+  out->mutable_first_us()->Add(times.first_us.begin(), times.first_us.end());
+  out->mutable_rival_us()->Add(times.rival_us.begin(), times.rival_us.end());
+}
+
+absl::StatusOr<std::vector<double>> ReadTimes(
+    std::string_view name, const google::protobuf::RepeatedField<double>& times) {
+  RETURN_IF_ERROR(CheckRange(name, times.size(), kMostRounds));
   for (double us : times) {
     // Written so that NaN fails too. There are ratios of them.
-    if (!(us > 0 && us < 1e12)) {
-      return InvalidArgument("message field ", Quote(name), ": a time of ", us, " us");
-    }
+    if (!(us > 0 && us < 1e12)) return Malformed("field ", name, ": a time of ", us, " us");
   }
-  return times;
+  return std::vector<double>(times.begin(), times.end());
 }
 
-void SetTimes(const RaceTimes& times, FlatMessage* message) {
-  message->SetText("refusal", times.refusal);
-  message->SetInt("runners", static_cast<int64_t>(times.runners.size()));
-  for (size_t i = 0; i < times.runners.size(); ++i) {
-    message->SetText(RunnerField(i, "refusal"), times.runners[i].refusal);
-    message->SetText(RunnerField(i, "us"), PackTimes(times.runners[i].us));
+absl::StatusOr<WorkerReply> ReadRaceResult(const v1::WorkerRaceResult& in) {
+  WorkerRaceResult race;
+  RETURN_IF_ERROR(ReadStatus(in.status(), &race.status));
+  RETURN_IF_ERROR(CheckText("refusal", in.refusal()));
+  race.times.refusal = in.refusal();
+  RETURN_IF_ERROR(CheckRange("runners", in.runners_size(), kMostRunners));
+  for (const v1::WorkerRunnerTimes& runner : in.runners()) {
+    RETURN_IF_ERROR(CheckText("refusal", runner.refusal()));
+    ASSIGN_OR_RETURN(std::vector<double> us, ReadTimes("us", runner.us()));
+    race.times.runners.push_back({.refusal = runner.refusal(), .us = std::move(us)});
   }
-  message->SetInt("rival", times.rival);
-  message->SetText("first_us", PackTimes(times.first_us));
-  message->SetText("rival_us", PackTimes(times.rival_us));
+  RETURN_IF_ERROR(CheckRange("rival", in.rival(), std::max(0, in.runners_size() - 1)));
+  race.times.rival = in.rival();
+  ASSIGN_OR_RETURN(race.times.first_us, ReadTimes("first_us", in.first_us()));
+  ASSIGN_OR_RETURN(race.times.rival_us, ReadTimes("rival_us", in.rival_us()));
+  if (in.first_us_size() != in.rival_us_size()) {
+    return Malformed(in.first_us_size(), " times of the first, ", in.rival_us_size(),
+                     " of its rival");
+  }
+  return WorkerReply(std::move(race));
 }
 
-absl::StatusOr<RaceTimes> GetTimes(const FlatMessage& message) {
-  RaceTimes times;
-  ASSIGN_OR_RETURN(times.refusal, message.Text("refusal"));
-  ASSIGN_OR_RETURN(int64_t runners, Count(message, "runners", kMostRunners));
-  times.runners.resize(static_cast<size_t>(runners));
-  for (size_t i = 0; i < times.runners.size(); ++i) {
-    ASSIGN_OR_RETURN(times.runners[i].refusal, message.Text(RunnerField(i, "refusal")));
-    ASSIGN_OR_RETURN(times.runners[i].us, Times(message, RunnerField(i, "us")));
+absl::StatusOr<WorkerReply> ReadHello(const v1::WorkerHello& in) {
+  RETURN_IF_ERROR(CheckName("isa", in.isa()));
+  RETURN_IF_ERROR(CheckName("sandbox", in.sandbox()));
+  return WorkerHello{in.abi_version(), in.isa(), in.sandbox()};
+}
+
+absl::StatusOr<WorkerReply> ReadStage(const v1::WorkerStage& in) {
+  RETURN_IF_ERROR(CheckName("stage", in.stage()));
+  return WorkerStage{in.stage()};
+}
+
+absl::StatusOr<WorkerReply> ReadReply(v1::WorkerReply& in) {
+  switch (in.reply_case()) {
+    case v1::WorkerReply::kHello:
+      return ReadHello(in.hello());
+    case v1::WorkerReply::kStage:
+      return ReadStage(in.stage());
+    case v1::WorkerReply::kResult:
+      return ReadResult(*in.mutable_result());
+    case v1::WorkerReply::kRace:
+      return ReadRaceResult(in.race());
+    case v1::WorkerReply::REPLY_NOT_SET:
+      break;
   }
-  ASSIGN_OR_RETURN(int64_t rival, Count(message, "rival", std::max<int64_t>(0, runners - 1)));
-  times.rival = static_cast<int>(rival);
-  ASSIGN_OR_RETURN(times.first_us, Times(message, "first_us"));
-  ASSIGN_OR_RETURN(times.rival_us, Times(message, "rival_us"));
-  if (times.first_us.size() != times.rival_us.size()) {
-    return InvalidArgument("message: ", times.first_us.size(), " times of the first, ",
-                           times.rival_us.size(), " of its rival");
-  }
-  return times;
+  return Malformed("no reply");
 }
 
 }  // namespace
 
 std::string EncodeJob(const WorkerJob& work) {
-  FlatMessage message;
-  message.SetText("type", "job");
-  message.SetText("key", BytesOf(work.job.key));
-  message.SetText("full_key", work.job.full_key);
-  message.SetText("symbol", work.job.symbol);
-  message.SetText("source", work.job.source);
-  message.SetText("schedule", work.job.schedule);
-  message.SetText("reference", work.job.reference);
-  SetMembers(work.job.members, &message);
-  message.SetText("label", work.job.label);
-  message.SetText("registered", work.job.registered);
-  message.SetText("backend", work.job.backend);
-  message.SetInt("isa", static_cast<int64_t>(work.job.isa));
-  message.SetInt("numerics", static_cast<int64_t>(work.job.numerics));
-  message.SetInt("scratch_bytes", work.job.scratch_bytes);
-  message.SetInt("workspace_bytes", work.job.workspace_bytes);
-  message.SetFlag("debug", work.job.debug);
-  std::string separator(1, kSeparator);
-  message.SetText("compile_argv", StrJoin(work.compile_argv, separator));
-  message.SetText("link_argv", StrJoin(work.link_argv, separator));
-  message.SetInt("command_limit_ns", work.command_limit.count());
-  message.SetInt("cpu_seconds", work.limits.cpu_seconds);
-  message.SetInt("memory_bytes", work.limits.memory_bytes);
-  message.SetInt("file_bytes", work.limits.file_bytes);
-  message.SetInt("open_files", work.limits.open_files);
-  message.SetInt("log_bytes", work.log_bytes);
-  return message.Encode();
+  v1::WorkerTask task;
+  WriteJob(work, task.mutable_job());
+  return task.SerializeAsString();
 }
 
 std::string EncodeRace(const KernelRace& race) {
-  FlatMessage message;
-  message.SetText("type", "race");
-  message.SetText("label", race.label);
-  message.SetText("backend", race.backend);
-  message.SetInt("isa", static_cast<int64_t>(race.isa));
-  message.SetInt("runners", static_cast<int64_t>(race.runners.size()));
-  for (size_t i = 0; i < race.runners.size(); ++i) {
-    const KernelRace::Runner& runner = race.runners[i];
-    message.SetText(RunnerField(i, "symbol"), runner.symbol);
-    message.SetText(RunnerField(i, "binary"), runner.binary);
-    message.SetText(RunnerField(i, "schedule"), runner.schedule);
-    message.SetText(RunnerField(i, "reference"), runner.reference);
-  }
-  message.SetInt("threads", race.threads);
-  message.SetInt("displaced_bytes", race.displaced_bytes);
-  message.SetInt("least_runs", race.least_runs);
-  message.SetInt("most_runs", race.most_runs);
-  message.SetInt("wanted_ns", race.wanted.count());
-  message.SetInt("least_pairs", race.least_pairs);
-  message.SetInt("most_pairs", race.most_pairs);
-  message.SetInt("wanted_pairs_ns", race.wanted_pairs.count());
-  message.SetInt("limit_ns", race.limit.count());
-  return message.Encode();
+  v1::WorkerTask task;
+  WriteRace(race, task.mutable_race());
+  return task.SerializeAsString();
 }
 
 absl::StatusOr<WorkerTask> DecodeTask(std::string_view bytes) {
-  ASSIGN_OR_RETURN(FlatMessage message, FlatMessage::Decode(bytes));
-  ASSIGN_OR_RETURN(std::string type, message.Text("type"));
-  if (type == "job") {
-    ASSIGN_OR_RETURN(WorkerJob work, GetJob(message));
-    return WorkerTask(std::move(work));
+  ASSIGN_OR_RETURN(v1::WorkerTask in, Parse<v1::WorkerTask>(bytes));
+  if (in.has_job()) {
+    ASSIGN_OR_RETURN(WorkerJob job, ReadJob(*in.mutable_job()));
+    RETURN_IF_ERROR(CheckSameBytes(bytes, EncodeJob(job)));
+    return WorkerTask(std::move(job));
   }
-  if (type != "race") return InvalidArgument("message of unknown type ", Quote(type));
-  ASSIGN_OR_RETURN(KernelRace race, GetRace(message));
+  if (!in.has_race()) return Malformed("no task");
+  ASSIGN_OR_RETURN(KernelRace race, ReadRace(*in.mutable_race()));
+  RETURN_IF_ERROR(CheckSameBytes(bytes, EncodeRace(race)));
   return WorkerTask(std::move(race));
 }
 
 std::string EncodeReply(const WorkerReply& reply) {
-  FlatMessage message;
+  v1::WorkerReply out;
   if (const auto* hello = std::get_if<WorkerHello>(&reply)) {
-    message.SetText("type", "hello");
-    message.SetInt("abi_version", hello->abi_version);
-    message.SetText("isa", hello->isa);
-    message.SetText("sandbox", hello->sandbox);
+    out.mutable_hello()->set_abi_version(hello->abi_version);
+    out.mutable_hello()->set_isa(hello->isa);
+    out.mutable_hello()->set_sandbox(hello->sandbox);
   } else if (const auto* stage = std::get_if<WorkerStage>(&reply)) {
-    message.SetText("type", "stage");
-    message.SetText("stage", stage->stage);
+    out.mutable_stage()->set_stage(stage->stage);
   } else if (const auto* race = std::get_if<WorkerRaceResult>(&reply)) {
-    message.SetText("type", "race");
-    SetStatus(race->status, &message);
-    SetTimes(race->times, &message);
+    WriteStatus(race->status, out.mutable_race()->mutable_status());
+    WriteTimes(race->times, out.mutable_race());
   } else {
-    const auto& result = std::get<WorkerResult>(reply);
-    message.SetText("type", "result");
-    SetStatus(result.status, &message);
-    message.SetText("log", result.log);
-    message.SetText("binary", result.binary);
-    message.SetFlag("built", result.built);
-    message.SetFlag("out_of_memory", result.out_of_memory);
-    SetCheck(result.check, &message);
-    message.SetNumber("compile_ms", result.compile_ms);
-    message.SetNumber("check_ms", result.check_ms);
+    WriteResult(std::get<WorkerResult>(reply), out.mutable_result());
   }
-  return message.Encode();
+  return out.SerializeAsString();
 }
 
 absl::StatusOr<WorkerReply> DecodeReply(std::string_view bytes) {
-  ASSIGN_OR_RETURN(FlatMessage message, FlatMessage::Decode(bytes));
-  ASSIGN_OR_RETURN(std::string type, message.Text("type"));
-  if (type == "hello") {
-    WorkerHello hello;
-    ASSIGN_OR_RETURN(hello.abi_version, message.Int("abi_version"));
-    ASSIGN_OR_RETURN(hello.isa, message.Text("isa"));
-    ASSIGN_OR_RETURN(hello.sandbox, message.Text("sandbox"));
-    return hello;
-  }
-  if (type == "stage") {
-    WorkerStage stage;
-    ASSIGN_OR_RETURN(stage.stage, message.Text("stage"));
-    return stage;
-  }
-  if (type == "result") return GetResult(message);
-  if (type == "race") {
-    WorkerRaceResult race;
-    RETURN_IF_ERROR(GetStatus(message, &race.status));
-    ASSIGN_OR_RETURN(race.times, GetTimes(message));
-    return WorkerReply(std::move(race));
-  }
-  return InvalidArgument("message of unknown type ", Quote(type));
+  ASSIGN_OR_RETURN(v1::WorkerReply in, Parse<v1::WorkerReply>(bytes));
+  ASSIGN_OR_RETURN(WorkerReply reply, ReadReply(in));
+  RETURN_IF_ERROR(CheckSameBytes(bytes, EncodeReply(reply)));
+  return reply;
 }
 
 }  // namespace fusion

@@ -14,6 +14,10 @@ namespace fusion {
 
 /// Longest message in either direction; a kernel of a few dozen KiB and its source fit many times.
 inline constexpr size_t kMaxWorkerMessageBytes = size_t{64} << 20;
+/// Longest text in a reply: what compiler and linker printed, an error message.
+inline constexpr size_t kMaxWorkerTextBytes = size_t{1} << 20;
+/// Longest name in a reply: an instruction set, a stage.
+inline constexpr size_t kMaxWorkerNameBytes = 256;
 
 /// Pool -> worker: one job, with the commands of the pool's toolchain.
 struct WorkerJob {
@@ -62,8 +66,10 @@ struct WorkerRaceResult {
 
 using WorkerReply = std::variant<WorkerHello, WorkerStage, WorkerResult, WorkerRaceResult>;
 
-/// Message bodies. Decoding fails with InvalidArgument on anything these functions do not write: a
-/// worker runs code that nobody has run before, so its words are not trusted.
+/// The messages of proto/fusion/v1/worker.proto as bytes. A worker runs code that nobody has run
+/// before, so its replies are not trusted: decoding fails with InvalidArgument, which names the
+/// field, on any bytes but those that the functions here write, and on values out of range. It
+/// needs memory in proportion to the bytes. Pure; any thread.
 std::string EncodeJob(const WorkerJob& work);
 std::string EncodeRace(const KernelRace& race);
 absl::StatusOr<WorkerTask> DecodeTask(std::string_view bytes);

@@ -50,6 +50,20 @@ TEST_F(WorkerTest, AGoodJobGivesAKernelAndLeavesNothingBehind) {
   EXPECT_EQ(pool_->Stats().restarts, 0);
 }
 
+// What the loader maps for it, asked of the loader. Each library makes every start slower.
+TEST(WorkerProgram, LoadsTheLiteRuntimeOfProtobufOnly) {
+  FILE* pipe = popen("LD_TRACE_LOADED_OBJECTS=1 " FUSION_WORKER, "r");
+  ASSERT_NE(pipe, nullptr);
+  std::string libraries;
+  char buffer[4096];
+  while (size_t got = fread(buffer, 1, sizeof(buffer), pipe)) libraries.append(buffer, got);
+  EXPECT_EQ(pclose(pipe), 0);
+  EXPECT_THAT(libraries, HasSubstr("libprotobuf-lite.so"));
+  for (const char* other : {"libprotobuf.so", "libgrpc", "libonnx", "librocksdb"}) {
+    EXPECT_THAT(libraries, testing::Not(HasSubstr(other)));
+  }
+}
+
 TEST_F(WorkerTest, TheSameSourceGivesTheSameBytes) {
   options_.workers = 2;
   Start();

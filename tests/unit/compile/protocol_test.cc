@@ -5,9 +5,9 @@
 #include <cmath>
 #include <thread>
 
-#include "core/compile/flat_message.h"
 #include "core/compile/frame_channel.h"
 #include "core/compile/worker_protocol.h"
+#include "fusion/v1/worker.pb.h"
 #include "tests/support/field_count.h"
 
 namespace fusion {
@@ -16,65 +16,6 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::seconds;
 using testing::HasSubstr;
-
-std::string WhyNot(std::string_view bytes) {
-  return std::string(Message(FlatMessage::Decode(bytes).status()));
-}
-
-TEST(FlatMessage, ValuesOfEveryTypeRoundTrip) {
-  FlatMessage message;
-  message.SetText("text", std::string_view("a\0\xff", 3));
-  message.SetInt("least", INT64_MIN);
-  message.SetInt("most", INT64_MAX);
-  message.SetNumber("pi", 3.14159);
-  message.SetNumber("nan", NAN);
-  message.SetFlag("yes", true);
-  FlatMessage back = FlatMessage::Decode(message.Encode()).value();
-  EXPECT_EQ(back.Text("text").value(), std::string("a\0\xff", 3));
-  EXPECT_EQ(back.Int("least").value(), INT64_MIN);
-  EXPECT_EQ(back.Int("most").value(), INT64_MAX);
-  EXPECT_EQ(back.Number("pi").value(), 3.14159);
-  EXPECT_TRUE(std::isnan(back.Number("nan").value()));
-  EXPECT_TRUE(back.Flag("yes").value());
-  EXPECT_EQ(back.Encode(), message.Encode());
-}
-
-TEST(FlatMessage, AbsentAndMistypedFieldsAreNamed) {
-  FlatMessage message;
-  message.SetInt("isa", 2);
-  EXPECT_THAT(std::string(Message(message.Int("numerics").status())),
-              HasSubstr("no field \"numerics\""));
-  EXPECT_THAT(std::string(Message(message.Text("isa").status())),
-              HasSubstr("\"isa\" is not a text"));
-}
-
-TEST(FlatMessage, NestingIsRefusedBeforeItIsEntered) {
-  EXPECT_THAT(WhyNot(std::string(1 << 20, '\x91')), HasSubstr("an array"));
-  EXPECT_THAT(WhyNot(std::string("\x81\xa1x") + std::string(1 << 20, '\x91')),
-              HasSubstr("an array"));
-  EXPECT_THAT(WhyNot(std::string("\x81\xa1x\x80")), HasSubstr("a map within the map"));
-}
-
-TEST(FlatMessage, GarbageIsAnError) {
-  for (std::string_view bytes :
-       {"", "\xc1", "\x2a", "\x81", "\x81\xa1x", "\x81\xa1x\xc0", "\x81\xa1x\x01trailing",
-        "\x81\xa1x\xc6\xff\xff\xff\xff", "\x82\xa1x\x01\xa1x\x02",
-        "\x81\xa1x\xcf\xff\xff\xff\xff\xff\xff\xff\xff"}) {
-    EXPECT_FALSE(FlatMessage::Decode(bytes).ok()) << Quote(bytes);
-  }
-  FlatMessage message;
-  message.SetText("source", std::string(200, 's'));
-  message.SetNumber("ms", 1.5);
-  std::string bytes = message.Encode();
-  for (size_t i = 0; i < bytes.size(); ++i) {
-    EXPECT_FALSE(FlatMessage::Decode(bytes.substr(0, i)).ok()) << i;
-    for (int bit = 0; bit < 8; ++bit) {
-      std::string damaged = bytes;
-      damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
-      FlatMessage::Decode(damaged).status().IgnoreError();  // must not crash
-    }
-  }
-}
 
 WorkerJob SampleJob() {
   WorkerJob work;
@@ -100,6 +41,88 @@ WorkerJob SampleJob() {
   work.limits = {.cpu_seconds = 1, .memory_bytes = 2, .file_bytes = 3, .open_files = 4};
   work.log_bytes = 5;
   return work;
+}
+
+KernelRace SampleRace() {
+  return {.label = "MatMul",
+          .backend = "some backend",
+          .isa = Isa::kAvx512,
+          .runners = {{"fk_1", "b1", "s1", "r1"}, {"fk_2", "b2", "s2", "r2"}},
+          .threads = 3,
+          .displaced_bytes = int64_t{1} << 33,
+          .least_runs = 4,
+          .most_runs = 5,
+          .wanted = milliseconds(6),
+          .least_pairs = 7,
+          .most_pairs = 8,
+          .wanted_pairs = milliseconds(9),
+          .limit = seconds(10)};
+}
+
+WorkerResult SampleResult() {
+  WorkerResult result;
+  result.status = DeadlineExceeded("slow");
+  result.log = "log";
+  result.binary = "elf";
+  result.check = {
+      .verified = true, .reason = "r", .max_abs = 1.5, .max_rel = 2.5, .elements = 3, .outside = 4};
+  result.built = true;
+  result.out_of_memory = true;
+  result.compile_ms = 5.5;
+  result.check_ms = 6.5;
+  return result;
+}
+
+WorkerRaceResult SampleRaceResult() {
+  return {.status = absl::OkStatus(),
+          .times = {.refusal = "no",
+                    .runners = {{"", {1, 2}}, {"why", {}}},
+                    .rival = 1,
+                    .first_us = {3, 4},
+                    .rival_us = {5, 6}}};
+}
+
+// Both directions at once: which type a message has is part of it.
+absl::Status Decode(std::string_view bytes) {
+  absl::StatusOr<WorkerTask> task = DecodeTask(bytes);
+  absl::StatusOr<WorkerReply> reply = DecodeReply(bytes);
+  return task.ok() ? absl::OkStatus() : reply.status();
+}
+
+std::string WhyNoReply(std::string_view bytes) {
+  return std::string(Message(DecodeReply(bytes).status()));
+}
+std::string WhyNoReply(const v1::WorkerReply& reply) {
+  return WhyNoReply(reply.SerializeAsString());
+}
+std::string WhyNoTask(const v1::WorkerTask& task) {
+  return std::string(Message(DecodeTask(task.SerializeAsString()).status()));
+}
+
+// What our own functions write, to be damaged.
+v1::WorkerReply Reply(const WorkerReply& reply) {
+  v1::WorkerReply out;
+  EXPECT_TRUE(out.ParseFromString(EncodeReply(reply)));
+  return out;
+}
+v1::WorkerTask Job() {
+  v1::WorkerTask out;
+  EXPECT_TRUE(out.ParseFromString(EncodeJob(SampleJob())));
+  return out;
+}
+v1::WorkerTask Race() {
+  v1::WorkerTask out;
+  EXPECT_TRUE(out.ParseFromString(EncodeRace(SampleRace())));
+  return out;
+}
+
+std::vector<std::string> OneOfEach() {
+  return {EncodeJob(SampleJob()),
+          EncodeRace(SampleRace()),
+          EncodeReply(WorkerHello{1, "avx2", "seccomp"}),
+          EncodeReply(WorkerStage{"link"}),
+          EncodeReply(SampleResult()),
+          EncodeReply(SampleRaceResult())};
 }
 
 TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
@@ -141,17 +164,7 @@ TEST(WorkerProtocol, EveryFieldOfAJobTravels) {
 TEST(WorkerProtocol, EveryFieldOfAReplyTravels) {
   static_assert(FieldCount<WorkerResult>() == 8 && FieldCount<WorkerHello>() == 3 &&
                 FieldCount<WorkerStage>() == 1 && FieldCount<CheckReport>() == 6);
-  WorkerResult result;
-  result.status = DeadlineExceeded("slow");
-  result.log = "log";
-  result.binary = "elf";
-  result.check = {
-      .verified = true, .reason = "r", .max_abs = 1.5, .max_rel = 2.5, .elements = 3, .outside = 4};
-  result.built = true;
-  result.out_of_memory = true;
-  result.compile_ms = 5.5;
-  result.check_ms = 6.5;
-  WorkerReply reply = DecodeReply(EncodeReply(result)).value();
+  WorkerReply reply = DecodeReply(EncodeReply(SampleResult())).value();
   const auto& back = std::get<WorkerResult>(reply);
   EXPECT_EQ(back.status, DeadlineExceeded("slow"));
   EXPECT_EQ(back.log, "log");
@@ -185,28 +198,14 @@ TEST(WorkerProtocol, HostileRepliesAreRefused) {
   result.check.outside = 0;
   result.compile_ms = NAN;
   EXPECT_FALSE(DecodeReply(EncodeReply(result)).ok());
-  FlatMessage unknown;
-  unknown.SetText("type", "root shell");
-  EXPECT_FALSE(DecodeReply(unknown.Encode()).ok());
+  EXPECT_FALSE(DecodeReply(EncodeJob(SampleJob())).ok());
   EXPECT_FALSE(DecodeTask(EncodeReply(WorkerStage{"x"})).ok());
 }
 
 TEST(WorkerProtocol, EveryFieldOfARaceTravels) {
   static_assert(FieldCount<KernelRace>() == 13 && FieldCount<KernelRace::Runner>() == 4 &&
                 FieldCount<RaceTimes>() == 5 && FieldCount<RaceTimes::Runner>() == 2);
-  const KernelRace race{.label = "MatMul",
-                        .backend = "some backend",
-                        .isa = Isa::kAvx512,
-                        .runners = {{"fk_1", "b1", "s1", "r1"}, {"fk_2", "b2", "s2", "r2"}},
-                        .threads = 3,
-                        .displaced_bytes = int64_t{1} << 33,
-                        .least_runs = 4,
-                        .most_runs = 5,
-                        .wanted = milliseconds(6),
-                        .least_pairs = 7,
-                        .most_pairs = 8,
-                        .wanted_pairs = milliseconds(9),
-                        .limit = seconds(10)};
+  const KernelRace race = SampleRace();
   const WorkerTask task = DecodeTask(EncodeRace(race)).value();
   const auto& back = std::get<KernelRace>(task);
   EXPECT_EQ(EncodeRace(back), EncodeRace(race));
@@ -217,17 +216,17 @@ TEST(WorkerProtocol, EveryFieldOfARaceTravels) {
   EXPECT_EQ(back.runners[1].binary, "b2");
   EXPECT_EQ(back.runners[1].schedule, "s2");
   EXPECT_EQ(back.runners[1].reference, "r2");
+  EXPECT_EQ(back.threads, 3);
   EXPECT_EQ(back.displaced_bytes, int64_t{1} << 33);
+  EXPECT_EQ(back.least_runs, 4);
+  EXPECT_EQ(back.most_runs, 5);
+  EXPECT_EQ(back.wanted, milliseconds(6));
+  EXPECT_EQ(back.least_pairs, 7);
+  EXPECT_EQ(back.most_pairs, 8);
   EXPECT_EQ(back.wanted_pairs, milliseconds(9));
   EXPECT_EQ(back.limit, seconds(10));
 
-  const WorkerRaceResult result{.status = absl::OkStatus(),
-                                .times = {.refusal = "no",
-                                          .runners = {{"", {1, 2}}, {"why", {}}},
-                                          .rival = 1,
-                                          .first_us = {3, 4},
-                                          .rival_us = {5, 6}}};
-  const WorkerReply reply = DecodeReply(EncodeReply(result)).value();
+  const WorkerReply reply = DecodeReply(EncodeReply(SampleRaceResult())).value();
   const auto& times = std::get<WorkerRaceResult>(reply).times;
   EXPECT_EQ(times.refusal, "no");
   EXPECT_EQ(times.runners[0].us, (std::vector<double>{1, 2}));
@@ -247,6 +246,197 @@ TEST(WorkerProtocol, TimesThatCannotBeAreErrors) {
   EXPECT_TRUE(fails({.runners = {{"", {0}}}, .first_us = {}, .rival_us = {}})) << "no ratio";
   EXPECT_TRUE(fails({.runners = {{"", {1}}}, .rival = 1, .first_us = {}, .rival_us = {}}));
   EXPECT_TRUE(fails({.runners = {{"", {1}}}, .first_us = {1, 2}, .rival_us = {1}}));
+}
+
+TEST(WorkerProtocol, EveryValueOfAnEnumTravels) {
+  WorkerJob work = SampleJob();
+  for (Isa isa : kIsas) {
+    for (Numerics numerics : {Numerics::kFp32Accumulate, Numerics::kBitwise, Numerics::kFast}) {
+      work.job.isa = isa;
+      work.job.numerics = numerics;
+      const WorkerTask task = DecodeTask(EncodeJob(work)).value();
+      EXPECT_EQ(std::get<WorkerJob>(task).job.isa, isa);
+      EXPECT_EQ(std::get<WorkerJob>(task).job.numerics, numerics);
+    }
+  }
+}
+
+TEST(WorkerProtocol, TextsAndNumbersHoldAnyValue) {
+  const std::string bytes("a\0\xff\xc1", 4);
+  WorkerJob work = SampleJob();
+  work.job.source = bytes;
+  work.compile_argv = {bytes, "", "-O2"};
+  work.link_argv = {};
+  work.job.scratch_bytes = INT64_MIN;
+  work.log_bytes = INT64_MAX;
+  const WorkerTask task = DecodeTask(EncodeJob(work)).value();
+  EXPECT_EQ(std::get<WorkerJob>(task).job.source, bytes);
+  EXPECT_EQ(std::get<WorkerJob>(task).compile_argv, work.compile_argv);
+  EXPECT_TRUE(std::get<WorkerJob>(task).link_argv.empty());
+  EXPECT_EQ(std::get<WorkerJob>(task).job.scratch_bytes, INT64_MIN);
+  EXPECT_EQ(std::get<WorkerJob>(task).log_bytes, INT64_MAX);
+
+  WorkerResult result = SampleResult();
+  result.status = Internal(bytes);
+  result.log = bytes;
+  result.check.max_abs = NAN;
+  result.check.max_rel = INFINITY;
+  const WorkerReply reply = DecodeReply(EncodeReply(result)).value();
+  const auto& back = std::get<WorkerResult>(reply);
+  EXPECT_EQ(Message(back.status), bytes);
+  EXPECT_EQ(back.log, bytes);
+  EXPECT_TRUE(std::isnan(back.check.max_abs));
+  EXPECT_EQ(back.check.max_rel, INFINITY);
+}
+
+// Whatever is accepted is exactly what an encoder writes of it: no bytes are read past.
+void ExpectRefusedOrCanonical(const std::string& bytes) {
+  absl::StatusOr<WorkerReply> reply = DecodeReply(bytes);
+  if (reply.ok()) {
+    EXPECT_EQ(EncodeReply(*reply), bytes);
+  }
+  absl::StatusOr<WorkerTask> task = DecodeTask(bytes);
+  if (!task.ok()) return;
+  const auto* job = std::get_if<WorkerJob>(&*task);
+  EXPECT_EQ(job != nullptr ? EncodeJob(*job) : EncodeRace(std::get<KernelRace>(*task)), bytes);
+}
+
+TEST(WorkerProtocol, TruncatedAndDamagedMessagesAreRefused) {
+  for (const std::string& bytes : OneOfEach()) {
+    ASSERT_TRUE(Decode(bytes).ok()) << Decode(bytes);
+    EXPECT_FALSE(Decode(bytes + bytes).ok());
+    EXPECT_FALSE(Decode(bytes + '\0').ok());
+    for (size_t i = 0; i < bytes.size(); ++i) {
+      EXPECT_FALSE(Decode(bytes.substr(0, i)).ok()) << i;
+      for (int bit = 0; bit < 8; ++bit) {
+        std::string damaged = bytes;
+        damaged[i] = static_cast<char>(damaged[i] ^ (1 << bit));
+        ExpectRefusedOrCanonical(damaged);
+      }
+      // A length or a list one longer or shorter, or a byte of another message.
+      ExpectRefusedOrCanonical(bytes.substr(0, i) + bytes.substr(i + 1));
+      ExpectRefusedOrCanonical(bytes.substr(0, i) + '\x01' + bytes.substr(i));
+    }
+  }
+}
+
+TEST(WorkerProtocol, GarbageIsAnError) {
+  using namespace std::string_view_literals;
+  for (std::string_view bytes :
+       {""sv, "\xc1"sv, "\0"sv, "\x0a"sv, "\x0a\x01"sv, "\x1a\0"sv, "\x08\x01"sv,
+        "\x0a\xff\xff\xff\xff\x0f"sv, "\x0a\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"sv,
+        "\x0b\x0c"sv, "\x12\x02\x0b\x0c"sv, "\x12\x02\x0e\x01"sv, "\x7a\0"sv}) {
+    EXPECT_FALSE(DecodeReply(bytes).ok()) << Quote(bytes);
+    EXPECT_FALSE(DecodeTask(bytes).ok()) << Quote(bytes);
+  }
+  // Groups within groups, and messages within unknown messages.
+  EXPECT_FALSE(DecodeReply(std::string(1 << 20, '\x0b')).ok());
+  EXPECT_FALSE(DecodeReply(std::string(1 << 20, '\x12')).ok());
+}
+
+TEST(WorkerProtocol, UnknownFieldsAreRefused) {
+  v1::WorkerReply reply = Reply(SampleResult());
+  EXPECT_EQ(WhyNoReply(reply), "");
+  ASSERT_TRUE(reply.mutable_result()->MergeFromString("\x78\x01"));
+  EXPECT_THAT(WhyNoReply(reply), HasSubstr("bytes that its sender writes"));
+  reply = Reply(SampleResult());
+  ASSERT_TRUE(reply.mutable_result()->mutable_check()->MergeFromString("\x78\x01"));
+  EXPECT_THAT(WhyNoReply(reply), HasSubstr("bytes that its sender writes"));
+  EXPECT_THAT(WhyNoReply(EncodeReply(WorkerStage{"link"}) + "\x7a\x01x"),
+              HasSubstr("not one field"));
+  // A field of ours twice: the last one would count.
+  std::string twice = EncodeReply(WorkerStage{"link"});
+  twice += twice.substr(2);
+  twice[1] = static_cast<char>(twice.size() - 2);
+  EXPECT_THAT(WhyNoReply(twice), HasSubstr("bytes that its sender writes"));
+}
+
+TEST(WorkerProtocol, MissingMessagesAreRefused) {
+  v1::WorkerReply reply = Reply(SampleResult());
+  reply.mutable_result()->clear_status();
+  EXPECT_NE(WhyNoReply(reply), "");
+  reply = Reply(SampleResult());
+  reply.mutable_result()->clear_check();
+  EXPECT_NE(WhyNoReply(reply), "");
+  v1::WorkerTask task = Job();
+  task.mutable_job()->clear_limits();
+  EXPECT_NE(WhyNoTask(task), "");
+  task = Job();
+  task.mutable_job()->clear_key();
+  EXPECT_THAT(WhyNoTask(task), HasSubstr("field key: 0 bytes"));
+}
+
+TEST(WorkerProtocol, UnknownEnumValuesAreRefused) {
+  v1::WorkerTask task = Job();
+  EXPECT_EQ(WhyNoTask(task), "");
+  for (int value : {0, 4, -1, 1 << 30}) {
+    task.mutable_job()->set_numerics(static_cast<v1::WorkerNumerics>(value));
+    EXPECT_THAT(WhyNoTask(task), HasSubstr(StrCat("numerics: unknown value ", value)));
+  }
+  task = Job();
+  task.mutable_job()->set_isa("avx3");
+  EXPECT_THAT(WhyNoTask(task), HasSubstr("field isa"));
+  task = Race();
+  task.mutable_race()->set_isa("");
+  EXPECT_THAT(WhyNoTask(task), HasSubstr("field isa"));
+  v1::WorkerReply reply = Reply(SampleResult());
+  for (int code : {-1, 17, 1 << 30}) {
+    reply.mutable_result()->mutable_status()->set_code(code);
+    EXPECT_THAT(WhyNoReply(reply), HasSubstr(StrCat("field code: ", code)));
+  }
+}
+
+TEST(WorkerProtocol, NamesOfAReplyArePrintableAndShort) {
+  for (const std::string& name :
+       {std::string("\xff\xfe"), std::string("a\nb"), std::string(1, '\0'), std::string("\xc3\xa4"),
+        std::string(257, 'x')}) {
+    EXPECT_NE(WhyNoReply(EncodeReply(WorkerStage{name})), "") << Quote(name);
+    EXPECT_NE(WhyNoReply(EncodeReply(WorkerHello{1, name, "s"})), "") << Quote(name);
+    EXPECT_NE(WhyNoReply(EncodeReply(WorkerHello{1, "avx2", name})), "") << Quote(name);
+  }
+  EXPECT_EQ(WhyNoReply(EncodeReply(WorkerStage{std::string(256, 'x')})), "");
+}
+
+TEST(WorkerProtocol, LongListsAndTextsAreRefused) {
+  v1::WorkerTask task = Job();
+  while (task.job().members_size() < 64) task.mutable_job()->add_members();
+  EXPECT_EQ(WhyNoTask(task), "");
+  task.mutable_job()->add_members();
+  EXPECT_THAT(WhyNoTask(task), HasSubstr("field members: 65; expected 0..64"));
+  task = Race();
+  while (task.race().runners_size() < 65) task.mutable_race()->add_runners();
+  EXPECT_THAT(WhyNoTask(task), HasSubstr("field runners: 65"));
+  task = Race();
+  task.mutable_race()->set_most_runs(4097);
+  EXPECT_THAT(WhyNoTask(task), HasSubstr("field most_runs: 4097"));
+  task.mutable_race()->set_most_runs(5);
+  task.mutable_race()->set_limit_ns(-1);
+  EXPECT_THAT(WhyNoTask(task), HasSubstr("field limit_ns: -1"));
+
+  v1::WorkerReply reply = Reply(SampleRaceResult());
+  while (reply.race().runners_size() < 65) reply.mutable_race()->add_runners();
+  EXPECT_THAT(WhyNoReply(reply), HasSubstr("field runners: 65"));
+  // Two bytes each: they would be a hundred in memory.
+  while (reply.race().runners_size() < 5000) reply.mutable_race()->add_runners();
+  EXPECT_THAT(WhyNoReply(reply), HasSubstr("more than 4096 fields"));
+  reply = Reply(SampleRaceResult());
+  while (reply.race().runners(0).us_size() < 4097)
+    reply.mutable_race()->mutable_runners(0)->add_us(1);
+  EXPECT_THAT(WhyNoReply(reply), HasSubstr("field us: 4097"));
+
+  reply = Reply(SampleResult());
+  reply.mutable_result()->set_log(std::string(1 << 20, 'x'));
+  EXPECT_EQ(WhyNoReply(reply), "");
+  reply.mutable_result()->set_log(std::string((1 << 20) + 1, 'x'));
+  EXPECT_THAT(WhyNoReply(reply), HasSubstr("field log: 1048577 bytes"));
+  reply = Reply(SampleResult());
+  reply.mutable_result()->mutable_status()->set_message(std::string((1 << 20) + 1, 'x'));
+  EXPECT_THAT(WhyNoReply(reply), HasSubstr("field message"));
+  reply = Reply(SampleResult());
+  reply.mutable_result()->mutable_check()->set_reason(std::string((1 << 20) + 1, 'x'));
+  EXPECT_THAT(WhyNoReply(reply), HasSubstr("field reason"));
+  EXPECT_THAT(WhyNoReply(std::string(kMaxWorkerMessageBytes + 1, 'x')),
+              HasSubstr("67108865 bytes"));
 }
 
 struct Ends {

@@ -206,7 +206,7 @@ TEST_F(WorkerPoolTest, GarbageFromAWorkerFailsOneJob) {
   CompileResult result = RunJob(*pool, Job("garbage"));
   EXPECT_EQ(result.status().code(), absl::StatusCode::kAborted);
   EXPECT_THAT(std::string(Message(result.status())), HasSubstr("stage 'compile'"));
-  EXPECT_THAT(std::string(Message(result.status())), HasSubstr("no MessagePack"));
+  EXPECT_THAT(std::string(Message(result.status())), HasSubstr("worker message: not one field"));
   EXPECT_TRUE(RunJob(*pool, Job("ok")).ok());
 }
 
