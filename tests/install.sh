@@ -30,7 +30,7 @@ install_to() {
     fail "cmake --install fails" "$work/install.log"
 }
 
-# As README.md says, but below a directory: the unit as it is in deploy/.
+# As deploy/README.md says, but below a directory: the unit as it is in deploy/.
 DESTDIR=$work/root install_to /usr
 cmp "$deploy/fusiond.service" "$work/root/usr/lib/systemd/system/fusiond.service"
 cmp "$deploy/fusiond.conf" "$work/root/etc/fusiond.conf"
@@ -44,6 +44,10 @@ grep -qx "# mine" "$prefix/etc/fusiond.conf" || fail "the configuration was over
 for program in fusiond fusion-worker fusion-exec fusionctl; do
   [[ -x "$prefix/bin/$program" ]] || fail "$program is not installed"
 done
+source=$(dirname "$deploy")
+readmes=$(cd "$source" && find README.md client core deploy proto server tests -name README.md | sort)
+installed=$(cd "$prefix/share/doc/fusiond" && find . -name README.md -printf '%P\n' | sort)
+[[ "$installed" == "$readmes" ]] || fail "other READMEs are installed than the tree has: $installed"
 unit=$prefix/lib/systemd/system/fusiond.service
 start="$prefix/bin/fusiond --config $prefix/etc/fusiond.conf"
 grep -qx "ExecStart=$start --socket-group fusion" "$unit" || fail "the unit starts something else" "$unit"
@@ -77,7 +81,7 @@ daemon=
   fail "fusionctl plan fails" "$work/plan.log"
 grep -qE "^plan: .* from store" "$work/plan.log" || fail "the plan is not that of the store" "$work/plan.log"
 
-# As README.md removes it.
+# As deploy/README.md removes it.
 xargs -d '\n' rm <"$build/install_manifest_Unspecified.txt"
 left=$(find "$prefix" -type f)
 [[ "$left" == "$prefix/etc/fusiond.conf" ]] || fail "other files than the configuration are left: $left"

@@ -208,9 +208,8 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
                   "protobuf's text format; op-by-op follows none")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
-  app->add_option(
-         "--custom-ops", a->custom_ops,
-         "definitions of ops that the model uses and nobody else knows: README, Custom ops")
+  app->add_option("--custom-ops", a->custom_ops,
+                  "definitions of operators that the model uses, see core/custom/README.md")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
   auto add_pressure = [app](const char* name, double* field, const char* help) {

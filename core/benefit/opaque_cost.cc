@@ -9,7 +9,8 @@
 namespace fusion {
 namespace {
 
-// In additions of f32 (DeviceSpec::scalar_ops_per_s); see tests/bench/README of opaque ops.
+// In additions of f32 (DeviceSpec::scalar_ops_per_s); core/op/README.md, "Adding an operator",
+// lists the opaque ops.
 constexpr double kFoldChain = 60;     // an element of a row that waits for the one before
 constexpr double kFoldLanes = 6;      // one of rows beside each other, or of a sum of f32
 constexpr double kOrderElement = 45;  // an element that is looked at

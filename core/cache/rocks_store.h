@@ -24,7 +24,7 @@ struct RocksStoreOptions {
   /// Directory of the database; created if absent. Its neighbour `<dir>.lock` keeps others out.
   std::string dir;
   /// Logical bytes of plans and kernels. The directory takes at most three times that and
-  /// 192 MiB (README, Size).
+  /// 192 MiB (server/README.md, "The store").
   int64_t budget_bytes = int64_t{4} << 30;
   /// Of them those of one tenant (Bundle::tenant); 0: no limit of its own. May be empty: none has.
   std::function<int64_t(const std::string& tenant)> tenant_budget;

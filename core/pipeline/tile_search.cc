@@ -324,9 +324,9 @@ class Searcher {
 
 }  // namespace
 
-// What levels promise (README.md), chosen and not measured: 10 s are what people wait for, a minute
-// is for a build, four are for a release. A race takes half a second but where its kernels take
-// longer than 10 ms; the largest kernel of a model may have a quarter of the time.
+// What levels promise (core/pipeline/README.md), chosen and not measured: 10 s are what people wait
+// for, a minute is for a build, four are for a release. A race takes half a second but where its
+// kernels take longer than 10 ms; the largest kernel of a model may have a quarter of the time.
 SearchBudget BudgetOf(int opt_level) {
   using std::chrono::seconds;
   switch (opt_level) {

@@ -1,9 +1,13 @@
-// What the READMEs show is what the programs do: examples, text forms, lists and paths.
+// What the READMEs show is what the programs do: examples, text forms, lists, paths and links. The
+// tests read every README.md of the tree, so a new one is covered without being listed here.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <iterator>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -23,6 +27,7 @@ namespace {
 using testing::HasSubstr;
 
 const std::string kSource = FUSION_SOURCE_DIR;
+constexpr std::string_view kThisFile = "documentation_test.cc";
 
 std::string ReadOrDie(const std::string& name) {
   absl::StatusOr<std::string> text = ReadFile(StrCat(kSource, "/", name), 1 << 20);
@@ -43,6 +48,39 @@ std::vector<std::string> Blocks(const std::string& text, std::string_view kind) 
     } else if (wanted) {
       StrAppend(&blocks.back(), StrCat(line, "\n"));
     }
+  }
+  return blocks;
+}
+
+// Files below the root of the repository for which `wanted` holds, by their paths from there,
+// sorted. Build trees and hidden folders are not part of it.
+template <typename Wanted>
+std::vector<std::string> FilesOfTheTree(const Wanted& wanted) {
+  std::vector<std::string> files;
+  std::filesystem::recursive_directory_iterator it(kSource), end;
+  for (; it != end; ++it) {
+    const std::string name = it->path().filename().string();
+    if (it->is_directory()) {
+      if (name.starts_with(".") || name == "build") it.disable_recursion_pending();
+    } else if (wanted(it->path())) {
+      files.push_back(std::filesystem::relative(it->path(), kSource).string());
+    }
+  }
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+const std::vector<std::string>& Readmes() {
+  static const std::vector<std::string> files = FilesOfTheTree(
+      [](const std::filesystem::path& path) { return path.filename() == "README.md"; });
+  return files;
+}
+
+// Fenced blocks of this kind in all READMEs.
+std::vector<std::string> AllBlocks(std::string_view kind) {
+  std::vector<std::string> blocks;
+  for (const std::string& name : Readmes()) {
+    for (std::string& block : Blocks(ReadOrDie(name), kind)) blocks.push_back(std::move(block));
   }
   return blocks;
 }
@@ -79,14 +117,25 @@ class DocumentationTest : public testing::Test {
 TestDaemon* DocumentationTest::daemon_ = nullptr;
 ScratchDir* DocumentationTest::dir_ = nullptr;
 
+// Every C++ block is an excerpt of a source, and each program in tests/examples has its excerpt.
 TEST_F(DocumentationTest, TheLibraryExamplesAreTheProgramsThatAreBuilt) {
-  std::vector<std::string> shown = Blocks(ReadOrDie("README.md"), "cpp");
-  ASSERT_EQ(shown.size(), 5U);
-  EXPECT_THAT(ReadOrDie("tests/examples/run_family.cc"), HasSubstr(shown[0]));
-  EXPECT_THAT(ReadOrDie("tests/examples/run_decoder.cc"), HasSubstr(shown[1]));
-  EXPECT_THAT(ReadOrDie("tests/examples/run_in_place.cc"), HasSubstr(shown[2]));
-  EXPECT_THAT(ReadOrDie("tests/examples/run_model.cc"), HasSubstr(shown[3]));
-  EXPECT_THAT(ReadOrDie("tests/examples/run_resilient.cc"), HasSubstr(shown[4]));
+  std::map<std::string, std::string> sources;
+  for (const std::string& name : FilesOfTheTree(
+           [](const std::filesystem::path& path) { return path.extension() == ".cc"; })) {
+    sources[name] = ReadOrDie(name);
+  }
+  std::set<std::string> shown;
+  for (const std::string& block : AllBlocks("cpp")) {
+    const auto found = std::find_if(sources.begin(), sources.end(), [&](const auto& source) {
+      return source.second.find(block) != std::string::npos;
+    });
+    EXPECT_NE(found, sources.end()) << "no source has\n" << block;
+    if (found != sources.end()) shown.insert(found->first);
+  }
+  for (const char* program :
+       {"run_decoder", "run_family", "run_in_place", "run_model", "run_resilient"}) {
+    EXPECT_THAT(shown, testing::Contains(StrCat("tests/examples/", program, ".cc")));
+  }
 }
 
 TEST_F(DocumentationTest, TheExampleOfAServiceThatIsAwayRuns) {
@@ -144,10 +193,10 @@ TEST_F(DocumentationTest, TheExampleOfSharedBuffersRuns) {
 
 TEST_F(DocumentationTest, TheExampleOfARegisteredKernelRuns) {
   std::string registration;
-  for (const std::string& block : Blocks(ReadOrDie("README.md"), "textproto")) {
+  for (const std::string& block : AllBlocks("textproto")) {
     if (block.starts_with("kernels {")) registration = block;
   }
-  std::vector<std::string> sources = Blocks(ReadOrDie("README.md"), "c");
+  std::vector<std::string> sources = AllBlocks("c");
   ASSERT_EQ(sources.size(), 1U);
   dir_->Write("linear_relu.c", sources[0]);
   const size_t cost = registration.find("  cost {");
@@ -183,7 +232,7 @@ TEST_F(DocumentationTest, TheListOfOperatorsIsComplete) {
   }
   const std::string all = StrJoin(names, " ");
   std::vector<std::string> lists;
-  for (const std::string& block : Blocks(ReadOrDie("README.md"), "")) {
+  for (const std::string& block : AllBlocks("")) {
     if (block.starts_with("Abs ")) lists.push_back(StrJoin(Lines(block), " "));
   }
   EXPECT_EQ(lists, std::vector<std::string>{all});
@@ -192,7 +241,7 @@ TEST_F(DocumentationTest, TheListOfOperatorsIsComplete) {
 // "$ fusionctl show softmax.onnx ..." and what it prints; lines with "..." are cut.
 TEST_F(DocumentationTest, TextFormsAreWhatFusionctlShows) {
   std::set<std::string> forms;
-  for (const std::string& block : Blocks(ReadOrDie("core/README.md"), "")) {
+  for (const std::string& block : AllBlocks("")) {
     if (!block.starts_with("$ fusionctl show softmax.onnx ")) continue;
     std::vector<std::string> shown = Lines(block);
     std::vector<std::string> words = {FUSIONCTL, "show", dir_->path("softmax.onnx")};
@@ -230,7 +279,25 @@ TEST_F(DocumentationTest, TheStepsOfTheQuickstartAreThoseOfTheScript) {
   std::vector<std::string> steps = FindAll(script, "\\bstep \"([^\"]*)\"");
   ASSERT_GT(steps.size(), 5U);
   for (std::string& step : steps) step = std::regex_replace(step, std::regex("\\$work"), work[0]);
-  EXPECT_EQ(FindAll(ReadOrDie("README.md"), "\n== ([^\n]*)"), steps);
+  EXPECT_EQ(FindAll(ReadOrDie("deploy/README.md"), "\n== ([^\n]*)"), steps);
+}
+
+// README.md shows parts of the transcript in deploy/README.md: the same lines in the same order.
+TEST_F(DocumentationTest, TheShortTranscriptIsAPartOfTheWholeOne) {
+  std::vector<std::vector<std::string>> transcripts;
+  for (const char* name : {"README.md", "deploy/README.md"}) {
+    for (const std::string& block : Blocks(ReadOrDie(name), "")) {
+      if (block.starts_with("$ deploy/quickstart.sh\n")) transcripts.push_back(Lines(block));
+    }
+  }
+  ASSERT_EQ(transcripts.size(), 2U);
+  EXPECT_LT(transcripts[0].size(), transcripts[1].size());
+  auto at = transcripts[1].begin();
+  for (const std::string& line : transcripts[0]) {
+    if (line == "...") continue;
+    at = std::find(at, transcripts[1].end(), line);
+    ASSERT_NE(at, transcripts[1].end()) << "not there, or in another order: " << line;
+  }
 }
 
 TEST_F(DocumentationTest, EveryPromiseHasTestsThatExist) {
@@ -241,11 +308,14 @@ TEST_F(DocumentationTest, EveryPromiseHasTestsThatExist) {
     const std::string name = std::filesystem::relative(entry.path(), kSource).string();
     StrAppend(&sources, ReadOrDie(name));
   }
-  const std::string readme = ReadOrDie("core/README.md");
-  const size_t begin = readme.find("## Promises");
-  ASSERT_NE(begin, std::string::npos);
+  std::string all;
+  for (const std::string& name : Readmes()) StrAppend(&all, StrCat(ReadOrDie(name), "\n## \n"));
+  const std::string heading = "\n## Promises\n";
+  const size_t begin = all.find(heading) + 1;
+  ASSERT_NE(begin, 0U);
+  ASSERT_EQ(all.find(heading, begin), std::string::npos) << "two lists of promises";
   int promises = 0;
-  for (const std::string& line : Lines(readme.substr(begin, readme.find("\n## ", begin) - begin))) {
+  for (const std::string& line : Lines(all.substr(begin, all.find("\n## ", begin) - begin))) {
     if (!line.starts_with("|") || line.starts_with("| promise") || line.starts_with("| ---"))
       continue;
     const std::regex test("`(\\w+)\\.(\\w+)`");
@@ -278,24 +348,127 @@ TEST_F(DocumentationTest, EveryPackageIsInTheTableOfDependencies) {
   EXPECT_GT(packages, 20);
 }
 
+// The text without its fenced blocks.
+std::string Prose(const std::string& text) {
+  std::string prose;
+  bool inside = false;
+  for (std::string_view line : StrSplit(text, '\n')) {
+    if (line.starts_with("```")) {
+      inside = !inside;
+    } else if (!inside) {
+      StrAppend(&prose, StrCat(line, "\n"));
+    }
+  }
+  return prose;
+}
+
+std::vector<std::string> Headings(const std::string& text) {
+  return FindAll(Prose(text), "(?:^|\n)#+ ([^\n]*)");
+}
+
+// The names by which links find the headings of a text, made as GitHub makes them.
+std::set<std::string> Anchors(const std::string& text) {
+  std::set<std::string> anchors;
+  std::map<std::string, int> seen;
+  for (const std::string& heading : Headings(text)) {
+    std::string anchor;
+    for (char c : heading) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (c == ' ') anchor += '-';
+      if (std::isalnum(byte) || c == '-' || c == '_') {
+        anchor += static_cast<char>(std::tolower(byte));
+      }
+    }
+    const int before = seen[anchor]++;
+    anchors.insert(before == 0 ? anchor : StrCat(anchor, "-", before));
+  }
+  return anchors;
+}
+
+// Targets of the links of the README `name` that lead into the repository: {file, anchor or ""}.
+std::vector<std::pair<std::string, std::string>> LocalLinks(const std::string& name) {
+  std::vector<std::pair<std::string, std::string>> links;
+  for (const std::string& target :
+       FindAll(Prose(ReadOrDie(name)), "\\[[^\\]]*\\]\\(([^)\\s]+)\\)")) {
+    if (std::regex_search(target, std::regex("^[a-z]+:"))) continue;
+    const std::string file = target.substr(0, target.find('#'));
+    const std::filesystem::path folder = std::filesystem::path(name).parent_path();
+    links.emplace_back(file.empty() ? name : (folder / file).lexically_normal().string(),
+                       file.size() < target.size() ? target.substr(file.size() + 1) : "");
+  }
+  return links;
+}
+
+TEST_F(DocumentationTest, EveryReadmeIsReachedByLinksFromTheFirst) {
+  std::set<std::string> reached = {"README.md"};
+  for (std::vector<std::string> open = {"README.md"}; !open.empty();) {
+    const std::string name = open.back();
+    open.pop_back();
+    for (const auto& [file, anchor] : LocalLinks(name)) {
+      if (file.ends_with("README.md") && reached.insert(file).second) open.push_back(file);
+    }
+  }
+  EXPECT_THAT(std::vector<std::string>(reached.begin(), reached.end()),
+              testing::UnorderedElementsAreArray(Readmes()));
+}
+
+// Comments, messages and scripts name a README by its path from the root, and a section of it as
+// `README.md, "Title"`.
+TEST_F(DocumentationTest, WhatSourcesSayOfReadmesIsThere) {
+  const std::set<std::string> kinds = {".cc", ".h",    ".cmake",   ".txt",      ".proto",    ".sh",
+                                       ".py", ".conf", ".service", ".sysusers", ".textproto"};
+  const std::regex mention("([A-Za-z0-9_/]*)README\\.md(?:, \"([^\"\n]+)\")?");
+  int mentions = 0;
+  for (const std::string& source : FilesOfTheTree([&](const std::filesystem::path& path) {
+         return kinds.contains(path.extension().string()) && path.filename() != kThisFile;
+       })) {
+    if (source.starts_with("tests/unit/onnx/")) continue;  // a file of that name is test data
+    const std::string text = ReadOrDie(source);
+    EXPECT_THAT(text, testing::Not(HasSubstr("README, "))) << source << ": which one?";
+    if (text.find("README.md") == std::string::npos) continue;
+    for (std::sregex_iterator it(text.begin(), text.end(), mention), end; it != end; ++it) {
+      ++mentions;
+      const std::string folder = (*it)[1].str();
+      const std::string file = StrCat(folder.substr(folder.starts_with("/") ? 1 : 0), "README.md");
+      ASSERT_THAT(Readmes(), testing::Contains(file)) << source;
+      if (!(*it)[2].matched) continue;
+      EXPECT_THAT(Headings(ReadOrDie(file)), testing::Contains((*it)[2].str())) << source;
+    }
+  }
+  EXPECT_GT(mentions, 10);
+}
+
 class ReadmeTest : public testing::TestWithParam<std::string> {};
 
 TEST_P(ReadmeTest, NamesOnlyFilesThatExist) {
   std::string text = ReadOrDie(GetParam());
   std::regex path(
       "(^|[^A-Za-z0-9_./-])((core|server|client|proto|deploy|tests)/[A-Za-z0-9_./]*[a-z])");
-  int found = 0;
-  for (std::sregex_iterator it(text.begin(), text.end(), path), end; it != end; ++it, ++found) {
+  for (std::sregex_iterator it(text.begin(), text.end(), path), end; it != end; ++it) {
     EXPECT_TRUE(std::filesystem::exists(StrCat(kSource, "/", (*it)[2].str()))) << (*it)[2];
   }
-  EXPECT_GT(found, 3);
 }
-INSTANTIATE_TEST_SUITE_P(All, ReadmeTest,
-                         testing::Values("README.md", "core/README.md", "tests/README.md"),
-                         [](const auto& test) {
-                           return test.param == "README.md" ? std::string("Root")
-                                                            : test.param.substr(0, 4);
-                         });
+
+TEST_P(ReadmeTest, ItsLinksLeadSomewhere) {
+  for (const auto& [file, anchor] : LocalLinks(GetParam())) {
+    ASSERT_TRUE(std::filesystem::exists(StrCat(kSource, "/", file))) << file;
+    if (anchor.empty()) continue;
+    EXPECT_THAT(Anchors(ReadOrDie(file)), testing::Contains(anchor)) << "in " << file;
+  }
+}
+
+TEST_P(ReadmeTest, IsShortEnoughToRead) {
+  const std::string text = ReadOrDie(GetParam());
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'), GetParam() == "README.md" ? 200 : 500);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, ReadmeTest, testing::ValuesIn(Readmes()), [](const auto& test) {
+  std::string name = test.param.substr(0, test.param.size() - std::string(".md").size());
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  }
+  return name;
+});
 
 }  // namespace
 }  // namespace fusion

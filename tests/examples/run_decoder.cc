@@ -1,5 +1,5 @@
 // Runs a decoder with caches of keys and values step by step; what a step adds to the caches is all
-// that it writes there. README.md shows Run() below.
+// that it writes there. core/tensor/README.md shows Run() below.
 //
 //   run_decoder SERVER MODEL.onnx     SERVER: HOST:PORT or unix:/PATH of a fusiond
 //

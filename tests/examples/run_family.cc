@@ -1,5 +1,5 @@
 // Runs an ONNX model of open dims "batch" and "seq" at several lengths without compiling again.
-// README.md shows Run() below.
+// core/pipeline/README.md shows Run() below.
 //
 //   run_family SERVER MODEL.onnx     SERVER: HOST:PORT or unix:/PATH of a fusiond
 //

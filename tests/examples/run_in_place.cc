@@ -1,5 +1,5 @@
 // Runs a model of one input "x", f32[4,8], whose rows lie 16 numbers apart in the program's memory:
-// nothing is copied. README.md shows Run() below.
+// nothing is copied. core/tensor/README.md shows Run() below.
 //
 //   run_in_place SERVER MODEL.onnx     SERVER: HOST:PORT or unix:/PATH of a fusiond
 #include "client/client.h"

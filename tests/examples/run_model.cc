@@ -1,5 +1,5 @@
-// Runs an ONNX model as fused kernels: the C++ client library from connecting to outputs. README.md
-// shows Run() below.
+// Runs an ONNX model as fused kernels: the C++ client library from connecting to outputs.
+// client/README.md shows Run() below.
 //
 //   run_model SERVER MODEL.onnx     SERVER: HOST:PORT or unix:/PATH of a fusiond
 //

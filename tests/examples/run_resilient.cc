@@ -1,5 +1,5 @@
-// Runs a model of one input, f32[4,8], whether the service is there or not. README.md shows Run()
-// below.
+// Runs a model of one input, f32[4,8], whether the service is there or not. client/README.md shows
+// Run() below.
 //
 //   run_resilient SERVER MODEL.onnx     SERVER: HOST:PORT or unix:/PATH of a fusiond, or several
 //                                       with commas between them; they may be away

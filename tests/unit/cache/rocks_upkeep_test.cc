@@ -643,7 +643,7 @@ TEST_F(RocksUpkeepTest, TheDirectoryStaysWithinItsPhysicalBound) {
   RecordProperty("most_mib", StrCat(most >> 20));
   RecordProperty("written_mib", StrCat((WrittenBytes() - before) >> 20));
   EXPECT_LE(store->Stats()[0].bytes, options_.budget_bytes);
-  // README: three times the budget and 192 MiB.
+  // server/README.md, "The store": three times the budget and 192 MiB.
   EXPECT_LE(most, 3 * options_.budget_bytes + (int64_t{192} << 20));
 }
 
