@@ -213,13 +213,16 @@ TEST_F(BadRequestTest, OpGraph) {
 
 TEST_F(BadRequestTest, GarbageBytes) {
   std::string response;
-  for (const std::string& bytes :
-       {std::string(1000, '\xff'), std::string("\x0a\xff\xff\xff\xff\x07 short"),
-        std::string(200, '\x0b')}) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {std::string(1000, '\xff'), "request is malformed"},
+      {"\x0a\xff\xff\xff\xff\x07 short", "request is malformed"},
+      {std::string(50, '\x0b'), "request is malformed"},
+      {std::string(200, '\x0b'), "request is nested deeper than 100 messages"}};
+  for (const auto& [bytes, said] : cases) {
     grpc::Status status =
         caller_->CallBytes("/fusion.v1.FusionService/PlanFusion", bytes, &response);
     EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << status.error_message();
-    EXPECT_THAT(status.error_message(), HasSubstr("request is malformed"));
+    EXPECT_THAT(status.error_message(), HasSubstr(said));
   }
   grpc::Status empty = caller_->CallBytes("/fusion.v1.FusionService/PlanFusion", "", &response);
   EXPECT_EQ(empty.error_code(), StatusCode::INVALID_ARGUMENT);
