@@ -5,6 +5,7 @@
 #include <deque>
 
 #include "client/detect_target.h"
+#include "core/base/named_thread.h"
 #include "core/bundle/symbol_values.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
@@ -159,16 +160,17 @@ void FamilyModel::StartExact(const Client& client, std::shared_ptr<const onnx::M
     return;
   }
   std::shared_ptr<const Client> own = client.Share();
-  maker_ = std::thread([this, own, model = std::move(model), directory = std::move(directory),
-                        exact = std::move(exact)] {
-    absl::StatusOr<std::unique_ptr<FusedModel>> made =
-        FusedModel::Load(*own, *model, directory, exact);
-    MutexLock lock(&mutex_);
-    fared_ = made.status();
-    if (!made.ok()) return;
-    exact_ = *std::move(made);
-    ready_.store(exact_.get(), std::memory_order_release);
-  });
+  maker_ =
+      NamedThread("fusion-exact", [this, own, model = std::move(model),
+                                   directory = std::move(directory), exact = std::move(exact)] {
+        absl::StatusOr<std::unique_ptr<FusedModel>> made =
+            FusedModel::Load(*own, *model, directory, exact);
+        MutexLock lock(&mutex_);
+        fared_ = made.status();
+        if (!made.ok()) return;
+        exact_ = *std::move(made);
+        ready_.store(exact_.get(), std::memory_order_release);
+      });
 }
 
 std::optional<absl::Status> FamilyModel::exact() const {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <system_error>
 
+#include "core/base/named_thread.h"
+
 namespace fusion {
 namespace {
 
@@ -54,7 +56,7 @@ LatencyReporter::LatencyReporter(LatencyReport header, Callbacks callbacks,
                                  const ReportOptions& options)
     : header_(std::move(header)), callbacks_(std::move(callbacks)), options_(options) {
   try {
-    thread_ = std::thread([this] { Work(); });
+    thread_ = NamedThread("fusion-report", [this] { Work(); });
   } catch (const std::system_error&) {
     // The library has no other way to say that there are no more threads. A model runs without
     // reports.

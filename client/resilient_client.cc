@@ -125,7 +125,9 @@ ResilientClient::ResilientClient(std::vector<std::string> addresses,
     services_.push_back(
         std::make_unique<Service>(address, options_.breaker, std::random_device()()));
   }
-  if (options_.cache != nullptr) keeper_ = std::make_unique<ThreadPool>(1, kMostWaiting);
+  if (options_.cache != nullptr) {
+    keeper_ = std::make_unique<ThreadPool>("fusion-keep", 1, kMostWaiting);
+  }
 }
 
 double ResilientClient::Random() {

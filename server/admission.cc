@@ -64,7 +64,7 @@ Admission::Pass::~Pass() {
 Admission::Admission(const AdmissionLimits& limits, const Clock& clock)
     : limits_(limits),
       clock_(clock),
-      threads_(limits.threads, static_cast<size_t>(INT32_MAX), limits.spare_threads) {}
+      threads_("request", limits.threads, static_cast<size_t>(INT32_MAX), limits.spare_threads) {}
 
 absl::Status Admission::Refuse(Refused reason, absl::Status status, Nanoseconds retry_after) {
   CountRefused(reason);

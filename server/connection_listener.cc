@@ -15,6 +15,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "core/base/named_thread.h"
 #include "server/peer.h"
 #include "server/socket_hooks.h"
 
@@ -117,7 +118,7 @@ absl::Status ConnectionListener::Listen(size_t index, const std::string& address
 
 void ConnectionListener::Start(Take take) {
   take_ = std::move(take);
-  thread_ = std::thread([this] { AcceptAll(); });
+  thread_ = NamedThread("listener", [this] { AcceptAll(); });
 }
 
 void ConnectionListener::Stop() {

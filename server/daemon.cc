@@ -6,6 +6,7 @@
 
 #include "core/base/file.h"
 #include "core/base/launcher.h"
+#include "core/base/named_thread.h"
 #include "core/base/scratch.h"
 #include "core/base/server_state.h"
 #include "core/cache/disk_stores.h"
@@ -114,7 +115,7 @@ class RunningDaemon final : public Daemon {
     warm_ = std::make_unique<WarmAnswers>(*store_, RecentBytesOf(config()));
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(GrpcOptions(), Parts()));
     facts_.addresses = grpc_->addresses();
-    reloader_ = std::thread([this] { WatchFiles(); });
+    reloader_ = NamedThread("file-watcher", [this] { WatchFiles(); });
     RETURN_IF_ERROR(StartAdmin());
     ready_ = true;
     LogListening();

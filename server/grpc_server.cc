@@ -13,6 +13,7 @@
 #include <climits>
 #include <thread>
 
+#include "core/base/named_thread.h"
 #include "server/admin_service.h"
 #include "server/call_census.h"
 #include "server/connection_listener.h"
@@ -132,7 +133,7 @@ class RunningServer final : public GrpcServer {
                              .jobs = [this] { return parts_.job_memory.used_bytes(); },
                              .requests = [this](bool begins) { return RequestBytes(begins); }},
         *listener_, parts_.logger);
-    sweeper_ = std::thread([this] { EndLateCalls(); });
+    sweeper_ = NamedThread("call-sweeper", [this] { EndLateCalls(); });
     SetServing(true);
     return absl::OkStatus();
   }

@@ -13,6 +13,7 @@
 #include <system_error>
 #include <thread>
 
+#include "core/base/named_thread.h"
 #include "core/base/thread_pool.h"
 #include "core/base/unique_fd.h"
 #include "server/allowed_hosts.h"
@@ -164,7 +165,7 @@ class RunningHttpServer final : public HttpServer {
       return FailedPrecondition("cannot serve HTTP on ", address_,
                                 ": no memory or no file descriptors");
     }
-    thread_ = std::thread([this] { Serve(); });
+    thread_ = NamedThread("admin-http", [this] { Serve(); });
     return absl::OkStatus();
   }
 
@@ -379,7 +380,7 @@ class RunningHttpServer final : public HttpServer {
   std::atomic<int64_t> open_{0};
   std::atomic<int64_t> late_{0};
   std::atomic<int64_t> crowded_{0};
-  ThreadPool workers_{kPageThreads, kPageQueue};
+  ThreadPool workers_{"admin-page", kPageThreads, kPageQueue};
   std::thread thread_;
 };
 

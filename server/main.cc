@@ -13,6 +13,7 @@
 #include <thread>
 
 #include "absl/synchronization/mutex.h"
+#include "core/base/named_thread.h"
 #include "core/base/shortage.h"
 #include "core/base/utf8.h"
 #include "server/check_config.h"
@@ -84,7 +85,7 @@ int Serve(Daemon& daemon, const ServiceNotice& notice, Logger& logger) {
 // meaning more than once by it.
 void Stop(Daemon& daemon, Logger& logger) {
   std::atomic<bool> stopped{false};
-  std::thread impatience([&] {
+  std::thread impatience = NamedThread("stop-signals", [&] {
     const sigset_t signals = SetOf({SIGINT});
     while (!stopped) {
       if (NextSignal(signals, std::chrono::milliseconds(50)) != SIGINT) continue;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/base/named_thread.h"
 #include "server/process_facts.h"
 
 namespace fusion {
@@ -27,7 +28,7 @@ MemoryGuard::MemoryGuard(int64_t limit_bytes, Reasons reasons, ConnectionListene
       cached_(reasons_.cached()),
       jobs_(reasons_.jobs()),
       level_(ResidentBytes() - cached_ - jobs_),
-      thread_([this] { Watch(); }) {}
+      thread_(NamedThread("memory-guard", [this] { Watch(); })) {}
 
 void MemoryGuard::Stop() {
   over_.Set();

@@ -5,6 +5,7 @@
 #include <system_error>
 
 #include "client/detect_target.h"
+#include "core/base/named_thread.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
 #include "core/onnx/weight_source.h"
@@ -181,7 +182,7 @@ absl::Status ResilientModel::Begin(onnx::ModelProto bare, ModelWeights weights) 
 void ResilientModel::StartThread(WeightReader weights) {
   if (client_->addresses().empty()) return;
   try {
-    thread_ = std::thread([this, weights = std::move(weights)]() mutable {
+    thread_ = NamedThread("fusion-retry", [this, weights = std::move(weights)]() mutable {
       Work(weights);
       weights = nullptr;  // the thread may be joined much later
     });

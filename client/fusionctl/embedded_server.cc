@@ -17,6 +17,7 @@
 #include <cstring>
 
 #include "core/base/launcher.h"
+#include "core/base/named_thread.h"
 #include "core/base/shortage.h"
 #include "core/base/unwritable.h"
 
@@ -58,7 +59,7 @@ absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const Opti
   std::unique_ptr<EmbeddedServer> server(new EmbeddedServer(std::move(directory)));
   RETURN_IF_ERROR(server->WatchSignals());
   RETURN_IF_ERROR(server->Spawn(options));
-  server->watcher_ = std::thread([raw = server.get()] { raw->Watch(); });
+  server->watcher_ = NamedThread("server-watch", [raw = server.get()] { raw->Watch(); });
   absl::Status up = server->AwaitSocket(options.start_timeout);
   Nanoseconds end = Clock::Real().Now() + options.store_timeout;
   while (!up.ok() && IsStoreTaken(up) && Clock::Real().Now() < end) {

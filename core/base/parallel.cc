@@ -5,6 +5,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/named_thread.h"
+
 namespace fusion {
 
 void ParallelFor(int threads, int64_t n, const std::function<void(int64_t, int64_t)>& body) {
@@ -19,7 +21,8 @@ void ParallelFor(int threads, int64_t n, const std::function<void(int64_t, int64
   int64_t started = 1;
   for (; started < parts; ++started) {
     try {
-      workers.emplace_back([&, p = started] { body(begin(p), begin(p + 1)); });
+      workers.push_back(
+          NamedThread("evaluate", [&, p = started] { body(begin(p), begin(p + 1)); }));
     } catch (const std::system_error&) {
       break;  // no more threads are to be had: this one does the rest
     }

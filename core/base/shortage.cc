@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/mutex.h"
+#include "core/base/named_thread.h"
 
 namespace fusion {
 
@@ -34,10 +35,10 @@ absl::Status CheckThreads(int count) {
   held.Lock();
   for (int i = 0; i < count && out.ok(); ++i) {
     try {
-      threads.emplace_back([&held] {
+      threads.push_back(NamedThread("start-check", [&held] {
         held.Lock();
         held.Unlock();
-      });
+      }));
     } catch (const std::system_error&) {
       out = ResourceExhausted(kShortage);
     }

@@ -4,6 +4,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/named_thread.h"
 #include "core/base/retry_after.h"
 #include "core/base/trace.h"
 
@@ -15,11 +16,12 @@ constexpr Nanoseconds kIdleSlice = std::chrono::seconds(1);
 
 }  // namespace
 
-ThreadPool::ThreadPool(int threads, size_t queue_limit, int spare)
+ThreadPool::ThreadPool(std::string_view name, int threads, size_t queue_limit, int spare)
     : queue_limit_(queue_limit), usual_(threads), spare_(spare) {
   MutexLock lock(&mutex_);
   for (int i = 0; i < threads + spare; ++i) {
-    threads_.emplace_back([this, is_spare = i >= threads] { Work(is_spare); });
+    threads_.push_back(
+        NamedThread(StrCat(name, "-", i), [this, is_spare = i >= threads] { Work(is_spare); }));
   }
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -14,16 +15,17 @@ namespace fusion {
 /// of one owner first in, first out. Where the queue is full, tasks that nobody wants go out of it,
 /// and then the newest of the owner with the most, for one with fewer.
 ///
-///   ThreadPool pool(/*threads=*/4, /*queue_limit=*/256);
+///   ThreadPool pool("plan", /*threads=*/4, /*queue_limit=*/256);
 ///   RETURN_IF_ERROR(pool.Submit([] { ... }));
 ///
 /// Thread-safe. Tasks may submit tasks; a task must not stop or destroy its own pool.
 class ThreadPool final : public TaskExecutor {
  public:
-  /// `queue_limit`: tasks that may wait while all threads are busy. `spare`: so many threads more
-  /// serve only tenants with fewer than `spare` tasks under way, and no tenant has more than
-  /// `threads` under way: one whose tasks take long does not keep out the others.
-  ThreadPool(int threads, size_t queue_limit, int spare = 0);
+  /// `name`: of its threads (NamedThread), with a number behind it: "plan-0". `queue_limit`: tasks
+  /// that may wait while all threads are busy. `spare`: so many threads more serve only tenants
+  /// with fewer than `spare` tasks under way, and no tenant has more than `threads` under way: one
+  /// whose tasks take long does not keep out the others.
+  ThreadPool(std::string_view name, int threads, size_t queue_limit, int spare = 0);
   /// Stop().
   ~ThreadPool() override;
 

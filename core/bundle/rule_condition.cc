@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
-#include "core/base/lexer.h"
+#include "core/base/expression_parser.h"
 #include "core/tensor/dtype.h"
 
 namespace fusion {
@@ -50,14 +51,22 @@ bool IsOfKernel(const RuleStep& step) {
   return step.term >= RuleTerm::kUsage && step.term <= RuleTerm::kLaunches;
 }
 
-/// Reads one condition. Recursion ends with the text, which is short.
-class Parser {
- public:
-  Parser(std::string_view text, const std::vector<std::string>& ids) : in_(text), ids_(ids) {}
+using Steps = std::vector<RuleStep>;
 
-  absl::StatusOr<std::vector<RuleStep>> Expression() {
-    std::vector<RuleStep> out;
-    RETURN_IF_ERROR(Sum(&out));
+const OperatorTable<RuleTerm> kOperators = {
+    .binary = {{{"+", RuleTerm::kAdd}, {"-", RuleTerm::kSubtract}},
+               {{"*", RuleTerm::kMultiply}, {"/", RuleTerm::kDivide}}},
+    .prefix = {{"-", RuleTerm::kNegate}},
+    .signed_numbers = true};
+
+/// Reads one condition. Recursion ends with the text, which is short.
+class Parser : public ExpressionParser<Parser, Steps, RuleTerm> {
+ public:
+  Parser(std::string_view text, const std::vector<std::string>& ids)
+      : ExpressionParser(text, kOperators), ids_(ids) {}
+
+  absl::StatusOr<Steps> Expression() {
+    ASSIGN_OR_RETURN(Steps out, Whole());
     for (const RuleStep& step : out) {
       if (IsWordTerm(step.term)) return InvalidArgument("dtype, attr_text and kind are no numbers");
       if (IsOfKernel(step)) {
@@ -79,7 +88,7 @@ class Parser {
 
   absl::StatusOr<RuleCondition> Run() {
     RuleCondition out;
-    RETURN_IF_ERROR(Sum(&out.left));
+    ASSIGN_OR_RETURN(out.left, Whole());
     bool words = std::any_of(out.left.begin(), out.left.end(),
                              [](const RuleStep& step) { return IsWordTerm(step.term); });
     if (words && out.left.size() > 1) {
@@ -90,7 +99,7 @@ class Parser {
     if (words) {
       ASSIGN_OR_RETURN(out.word, WordFor(out.left[0].term));
     } else {
-      RETURN_IF_ERROR(Sum(&out.right));
+      ASSIGN_OR_RETURN(out.right, Whole());
       for (const RuleStep& step : out.right) {
         if (IsWordTerm(step.term)) {
           return InvalidArgument("dtype and kind stand on the left of == and !=, attr_text too");
@@ -102,6 +111,8 @@ class Parser {
   }
 
  private:
+  friend class ExpressionParser<Parser, Steps, RuleTerm>;
+
   absl::Status Comparison(bool words, RuleComparison* out) {
     for (const auto& [sign, comparison] : kComparisons) {
       bool equality =
@@ -124,64 +135,40 @@ class Parser {
                                                  : "cpu, gpu or npu");
   }
 
-  static void Push(RuleTerm term, std::vector<RuleStep>* out) {
-    RuleStep step;
-    step.term = term;
-    out->push_back(std::move(step));
+  absl::StatusOr<Steps> Whole() { return Level(0); }
+  absl::Status Expect(std::string_view token) { return in_.Expect(token); }
+
+  static absl::StatusOr<Steps> Binary(RuleTerm term, size_t /*place*/, Steps left, Steps right) {
+    left.insert(left.end(), std::make_move_iterator(right.begin()),
+                std::make_move_iterator(right.end()));
+    return Prefix(term, 0, std::move(left));
   }
 
-  absl::Status Sum(std::vector<RuleStep>* out) {
-    RETURN_IF_ERROR(Product(out));
-    for (;;) {
-      bool add = in_.Accept("+");
-      if (!add && !in_.Accept("-")) return absl::OkStatus();
-      RETURN_IF_ERROR(Product(out));
-      Push(add ? RuleTerm::kAdd : RuleTerm::kSubtract, out);
-    }
+  static absl::StatusOr<Steps> Prefix(RuleTerm term, size_t /*place*/, Steps of) {
+    of.push_back({.term = term});
+    return of;
   }
 
-  absl::Status Product(std::vector<RuleStep>* out) {
-    RETURN_IF_ERROR(Factor(out));
-    for (;;) {
-      bool times = in_.Accept("*");
-      if (!times && !in_.Accept("/")) return absl::OkStatus();
-      RETURN_IF_ERROR(Factor(out));
-      Push(times ? RuleTerm::kMultiply : RuleTerm::kDivide, out);
-    }
-  }
-
-  absl::Status Factor(std::vector<RuleStep>* out) {
-    if (in_.Accept("(")) {
-      RETURN_IF_ERROR(Sum(out));
-      return in_.Expect(")");
-    }
+  absl::StatusOr<Steps> Operand() {
     Lexer before = in_;
-    if (in_.PeekIdentifier()) return Term(before, out);
-    if (in_.PeekNumber()) {
-      ASSIGN_OR_RETURN(double number, in_.Number());
-      if (!std::isfinite(number)) return before.Error("a finite number");
-      RuleStep step;
-      step.number = number;
-      out->push_back(std::move(step));
-      return absl::OkStatus();
+    if (in_.PeekIdentifier()) {
+      ASSIGN_OR_RETURN(RuleStep term, Term(before));
+      return Steps{std::move(term)};
     }
-    if (in_.Accept("-")) {
-      RETURN_IF_ERROR(Factor(out));
-      Push(RuleTerm::kNegate, out);
-      return absl::OkStatus();
-    }
-    return in_.Error("a number, a term or '('");
+    if (!in_.PeekNumber()) return in_.Error("a number, a term or '('");
+    ASSIGN_OR_RETURN(double number, in_.Number());
+    if (!std::isfinite(number)) return before.Error("a finite number");
+    return Steps{{.number = number}};
   }
 
-  absl::Status Term(const Lexer& before, std::vector<RuleStep>* out) {
+  absl::StatusOr<RuleStep> Term(const Lexer& before) {
     ASSIGN_OR_RETURN(std::string name, in_.Identifier());
     RuleStep step;
     for (const Word& word : kOfTensors) {
       if (word.word != name) continue;
       step.term = word.term;
       RETURN_IF_ERROR(Arguments(&step));
-      out->push_back(std::move(step));
-      return absl::OkStatus();
+      return step;
     }
     for (const Word& word : kNames) {
       if (word.word == name) step.term = word.term;
@@ -189,8 +176,7 @@ class Parser {
     if (name == "attr" || name == "attr_text") {
       step.term = name == "attr" ? RuleTerm::kAttr : RuleTerm::kAttrText;
       RETURN_IF_ERROR(Attribute(&step));
-      out->push_back(std::move(step));
-      return absl::OkStatus();
+      return step;
     }
     if (name == "kind") step.term = RuleTerm::kKind;
     for (auto [end, term] :
@@ -210,8 +196,7 @@ class Parser {
                                  StrJoin(kNames, ", ", words),
                                  ", attr, attr_text, kind, <level>_capacity, <level>_usage"));
     }
-    out->push_back(std::move(step));
-    return absl::OkStatus();
+    return step;
   }
 
   // "(a.output)"; of a dim "(a.output, -1)".
@@ -282,7 +267,6 @@ class Parser {
     return absl::OkStatus();
   }
 
-  Lexer in_;
   const std::vector<std::string>& ids_;
 };
 

@@ -4,6 +4,8 @@
 #include <system_error>
 #include <utility>
 
+#include "core/base/named_thread.h"
+
 namespace fusion {
 namespace {
 
@@ -40,7 +42,7 @@ void LateWriter::Add(const Digest& plan, UnwrittenPlan facts) {
   }
   plans_.insert_or_assign(plan, Entry{std::move(facts), ++added_});
   try {
-    if (!thread_.joinable()) thread_ = std::thread([this] { Work(); });
+    if (!thread_.joinable()) thread_ = NamedThread("late-writer", [this] { Work(); });
   } catch (const std::system_error&) {
     return;  // no more threads now; with the next plan there may be
   }

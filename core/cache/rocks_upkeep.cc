@@ -9,6 +9,7 @@
 #include <set>
 #include <thread>
 
+#include "core/base/named_thread.h"
 #include "core/base/server_state.h"
 #include "core/base/unique_fd.h"
 #include "core/cache/disk_entries.h"
@@ -44,13 +45,13 @@ void Note(StoreDamage damage, StoreCheck* check) {
 class CancelFlag {
  public:
   explicit CancelFlag(const CancelToken& cancel)
-      : watcher_([this, &cancel] {
+      : watcher_(NamedThread("store-cancel", [this, &cancel] {
           constexpr std::chrono::milliseconds kLook(20);
           while (!done_ && !flag_) {
             if (!cancel.Check().ok()) flag_ = true;
             std::this_thread::sleep_for(kLook);
           }
-        }) {}
+        })) {}
   ~CancelFlag() {
     done_ = true;
     watcher_.join();

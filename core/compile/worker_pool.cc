@@ -6,6 +6,7 @@
 
 #include "core/base/kernel_abi.h"
 #include "core/base/key_field.h"
+#include "core/base/named_thread.h"
 #include "core/base/retry_after.h"
 #include "core/base/server_state.h"
 
@@ -86,7 +87,9 @@ WorkerPool::WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
       logs_(options_.log_dir, options_.log_files),
       able_(options_.workers) {
   MutexLock lock(&mutex_);
-  for (int i = 0; i < options_.workers; ++i) threads_.emplace_back([this, i] { ServeSlot(i); });
+  for (int i = 0; i < options_.workers; ++i) {
+    threads_.push_back(NamedThread(StrCat("compile-", i), [this, i] { ServeSlot(i); }));
+  }
 }
 
 WorkerPool::~WorkerPool() { Stop(Nanoseconds(0)); }

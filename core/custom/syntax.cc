@@ -1,10 +1,9 @@
 #include "core/custom/syntax.h"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
-#include "core/base/lexer.h"
+#include "core/base/expression_parser.h"
 #include "core/op/op_def.h"
 
 namespace fusion {
@@ -25,19 +24,17 @@ constexpr size_t kMaxLets = 256;
 // Of the line that an error shows, around the place.
 constexpr size_t kShownBytes = 100;
 
-struct Operator {
-  std::string_view text;
-  ScalarOp op;
-};
-// Loosest first; of two with a common beginning the longer one first.
-const std::array<std::vector<Operator>, 6> kLevels = {
-    {{{"||", ScalarOp::kOr}},
-     {{"&&", ScalarOp::kAnd}},
-     {{"==", ScalarOp::kEq}, {"!=", ScalarOp::kNe}},
-     {{"<=", ScalarOp::kLe}, {">=", ScalarOp::kGe}, {"<", ScalarOp::kLt}, {">", ScalarOp::kGt}},
-     {{"+", ScalarOp::kAdd}, {"-", ScalarOp::kSub}},
-     {{"*", ScalarOp::kMul}, {"/", ScalarOp::kDiv}, {"%", ScalarOp::kMod}}}};
-// Of + and -: what extents and indices are.
+const OperatorTable<ScalarOp> kOperators = {
+    .binary =
+        {{{"||", ScalarOp::kOr}},
+         {{"&&", ScalarOp::kAnd}},
+         {{"==", ScalarOp::kEq}, {"!=", ScalarOp::kNe}},
+         {{"<=", ScalarOp::kLe}, {">=", ScalarOp::kGe}, {"<", ScalarOp::kLt}, {">", ScalarOp::kGt}},
+         {{"+", ScalarOp::kAdd}, {"-", ScalarOp::kSub}},
+         {{"*", ScalarOp::kMul}, {"/", ScalarOp::kDiv}, {"%", ScalarOp::kMod}}},
+    .prefix = {{"-", ScalarOp::kNeg}, {"!", ScalarOp::kNot}},
+    .ends = {"->"}};
+// Of + and - in kOperators.binary: what extents and indices are.
 constexpr size_t kSumLevel = 4;
 
 bool IsKeyword(std::string_view word) {
@@ -45,10 +42,10 @@ bool IsKeyword(std::string_view word) {
   return std::find(std::begin(kWords), std::end(kWords), word) != std::end(kWords);
 }
 
-class CustomOpParser {
+class CustomOpParser : public ExpressionParser<CustomOpParser, NodeRef, ScalarOp> {
  public:
-  explicit CustomOpParser(std::string_view text)
-      : text_(std::make_shared<const std::string>(text)), in_(*text_) {}
+  explicit CustomOpParser(std::shared_ptr<const std::string> text)
+      : ExpressionParser(*text, kOperators), text_(std::move(text)) {}
 
   absl::StatusOr<std::vector<std::shared_ptr<const Syntax>>> Run() {
     std::vector<std::shared_ptr<const Syntax>> out;
@@ -66,6 +63,8 @@ class CustomOpParser {
   }
 
  private:
+  friend class ExpressionParser<CustomOpParser, NodeRef, ScalarOp>;
+
   absl::Status Error(std::string_view what) const { return ErrorAt(*text_, in_.position(), what); }
   absl::Status Expect(std::string_view token) {
     if (in_.Accept(token)) return absl::OkStatus();
@@ -115,7 +114,7 @@ class CustomOpParser {
     RETURN_IF_ERROR(Expect("="));
     while (in_.Accept("let")) RETURN_IF_ERROR(Let());
     RETURN_IF_ERROR(Reduction());
-    ASSIGN_OR_RETURN(op_.value, Value());
+    ASSIGN_OR_RETURN(op_.value, Whole());
     return std::move(op_);
   }
 
@@ -229,7 +228,7 @@ class CustomOpParser {
     ASSIGN_OR_RETURN(let.name, Name("a value"));
     RETURN_IF_ERROR(CheckIsNew(let.name, place));
     RETURN_IF_ERROR(Expect("="));
-    ASSIGN_OR_RETURN(let.value, Value());
+    ASSIGN_OR_RETURN(let.value, Whole());
     op_.lets.push_back(std::move(let));
     return Expect(";");
   }
@@ -271,60 +270,38 @@ class CustomOpParser {
     return static_cast<NodeRef>(op_.nodes.size()) - 1;
   }
 
-  absl::StatusOr<NodeRef> Value() {
-    if (++depth_ > kMaxNesting) return Error(StrCat("nested deeper than ", kMaxNesting));
+  absl::Status Enter() {
+    if (++depth_ <= kMaxNesting) return absl::OkStatus();
+    return Error(StrCat("nested deeper than ", kMaxNesting));
+  }
+  void Leave() { --depth_; }
+
+  absl::StatusOr<NodeRef> Whole() {
+    RETURN_IF_ERROR(Enter());
     ASSIGN_OR_RETURN(NodeRef out, Level(0));
     const size_t place = in_.position();
     if (in_.Accept("?")) {
-      ASSIGN_OR_RETURN(NodeRef yes, Value());
+      ASSIGN_OR_RETURN(NodeRef yes, Whole());
       RETURN_IF_ERROR(Expect(":"));
-      ASSIGN_OR_RETURN(NodeRef no, Value());
+      ASSIGN_OR_RETURN(NodeRef no, Whole());
       ASSIGN_OR_RETURN(out, Add({.kind = Node::kApply,
                                  .place = place,
                                  .op = ScalarOp::kSelect,
                                  .args = {out, yes, no}}));
     }
-    --depth_;
+    Leave();
     return out;
   }
 
-  // Operators of a level and of those that bind tighter.
-  absl::StatusOr<NodeRef> Level(size_t level) {
-    if (level == kLevels.size()) return Prefixed();
-    ASSIGN_OR_RETURN(NodeRef out, Level(level + 1));
-    for (;;) {
-      const size_t place = in_.position();
-      const auto& operators = kLevels[level];
-      const auto found = std::find_if(operators.begin(), operators.end(),
-                                      [&](const Operator& o) { return in_.Peek(o.text); });
-      if (found == operators.end() || in_.Peek("->")) return out;
-      in_.Accept(found->text);
-      ASSIGN_OR_RETURN(NodeRef right, Level(level + 1));
-      ASSIGN_OR_RETURN(
-          out, Add({.kind = Node::kApply, .place = place, .op = found->op, .args = {out, right}}));
-    }
+  absl::StatusOr<NodeRef> Binary(ScalarOp op, size_t place, NodeRef left, NodeRef right) {
+    return Add({.kind = Node::kApply, .place = place, .op = op, .args = {left, right}});
   }
-
-  absl::StatusOr<NodeRef> Prefixed() {
-    const size_t place = in_.position();
-    for (const Operator& o : {Operator{"-", ScalarOp::kNeg}, Operator{"!", ScalarOp::kNot}}) {
-      if (!in_.Peek(o.text)) continue;
-      if (++depth_ > kMaxNesting) return Error(StrCat("nested deeper than ", kMaxNesting));
-      in_.Accept(o.text);
-      ASSIGN_OR_RETURN(NodeRef of, Prefixed());
-      --depth_;
-      return Add({.kind = Node::kApply, .place = place, .op = o.op, .args = {of}});
-    }
-    return Operand();
+  absl::StatusOr<NodeRef> Prefix(ScalarOp op, size_t place, NodeRef of) {
+    return Add({.kind = Node::kApply, .place = place, .op = op, .args = {of}});
   }
 
   absl::StatusOr<NodeRef> Operand() {
     const size_t place = in_.position();
-    if (in_.Accept("(")) {
-      ASSIGN_OR_RETURN(NodeRef inner, Value());
-      RETURN_IF_ERROR(Expect(")"));
-      return inner;
-    }
     if (in_.Peek("inf") || in_.Peek("nan")) return Number();
     if (!in_.PeekIdentifier()) {
       if (in_.PeekNumber() && !in_.Peek("+")) return Number();
@@ -335,13 +312,13 @@ class CustomOpParser {
     Node node{.kind = Node::kName, .place = place, .name = std::move(name)};
     if (in_.Accept("[")) {
       node.kind = Node::kRead;
-      if (++depth_ > kMaxNesting) return Error(StrCat("nested deeper than ", kMaxNesting));
+      RETURN_IF_ERROR(Enter());
       do {
         if (node.args.size() == kMaxDims) return Error(StrCat("more than ", kMaxDims, " indices"));
         ASSIGN_OR_RETURN(NodeRef index, Level(kSumLevel));
         node.args.push_back(index);
       } while (in_.Accept(","));
-      --depth_;
+      Leave();
       RETURN_IF_ERROR(Expect("]"));
     }
     return Add(std::move(node));
@@ -360,7 +337,7 @@ class CustomOpParser {
     Node node{.kind = Node::kApply, .place = place};
     do {
       if (node.args.size() == 3) return Error("more than 3 arguments");
-      ASSIGN_OR_RETURN(NodeRef arg, Value());
+      ASSIGN_OR_RETURN(NodeRef arg, Whole());
       node.args.push_back(arg);
     } while (in_.Accept(","));
     RETURN_IF_ERROR(Expect(")"));
@@ -386,7 +363,6 @@ class CustomOpParser {
   }
 
   std::shared_ptr<const std::string> text_;
-  Lexer in_;
   Syntax op_;
   int depth_ = 0;
 };
@@ -411,7 +387,7 @@ absl::Status ErrorAt(std::string_view text, size_t place, std::string_view what)
 
 absl::StatusOr<std::vector<std::shared_ptr<const CustomOpSyntax>>> ParseCustomOps(
     std::string_view text) {
-  return CustomOpParser(text).Run();
+  return CustomOpParser(std::make_shared<const std::string>(text)).Run();
 }
 
 }  // namespace fusion

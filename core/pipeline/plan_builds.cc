@@ -76,8 +76,8 @@ PlanBuilds::PlanBuilds(const PlanBuildsOptions& options, const Toolchain& toolch
       clock_(clock),
       kernel_builds_(workers, options.failure_ttl, options.quarantine, logger, clock),
       stopping_(clock),
-      threads_(options.threads, options.queue_limit, options.spare_threads),
-      search_thread_(/*threads=*/1, options.search_queue),
+      threads_("build", options.threads, options.queue_limit, options.spare_threads),
+      search_thread_("search", /*threads=*/1, options.search_queue),
       flights_(threads_, {.linger = options.linger}, clock) {}
 
 PlanBuilds::~PlanBuilds() { Stop(); }

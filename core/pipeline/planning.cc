@@ -46,7 +46,7 @@ Planning::Planning(const PlanningOptions& options, const Toolchain& toolchain, L
       logger_(logger),
       clock_(clock),
       stopping_(clock),
-      threads_(options.threads, options.queue_limit, options.spare_threads),
+      threads_("plan", options.threads, options.queue_limit, options.spare_threads),
       flights_(threads_, {.linger = options.linger}, clock),
       overruns_(/*limit=*/4096, clock),
       remembered_(options.remembered_bytes) {

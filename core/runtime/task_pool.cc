@@ -4,6 +4,9 @@
 #include <chrono>
 #include <system_error>
 
+#include "core/base/named_thread.h"
+#include "core/base/text.h"
+
 namespace fusion {
 namespace {
 
@@ -51,7 +54,7 @@ bool Spin(const Done& done) {
 TaskPool::TaskPool(int threads, int cores) : cores_(std::max(cores, 1)), spins_(threads <= cores) {
   try {
     for (int w = 1; w < threads; ++w) {
-      workers_.emplace_back([this, w] { Work(w); });
+      workers_.push_back(NamedThread(StrCat("fusion-run-", w), [this, w] { Work(w); }));
     }
   } catch (const std::system_error&) {
     // The library has no other way to say that there are no more threads: fewer do.

@@ -3,7 +3,11 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
 
 #include "core/base/sanitizer.h"
 #include "tests/service/fusion_caller.h"
@@ -158,6 +162,42 @@ TEST(StartTest, TheExampleConfigurationWorksAndFlagsGoBeforeIt) {
   EXPECT_TRUE(FusionCaller(daemon->address()).Healthy());
   EXPECT_TRUE(FusionCaller(StrCat("unix:", dir.path("fusiond.sock"))).Healthy());
   EXPECT_EQ(daemon->Stop().exit_code, 0);
+}
+
+// Names of the threads of a process.
+std::set<std::string> ThreadNames(pid_t pid) {
+  std::set<std::string> names;
+  std::error_code error;  // of a thread that ends meanwhile
+  for (const auto& task :
+       std::filesystem::directory_iterator(StrCat("/proc/", pid, "/task"), error)) {
+    std::ifstream in(task.path() / "comm");
+    std::string name;
+    if (std::getline(in, name)) names.insert(name);
+  }
+  return names;
+}
+
+TEST(StartTest, ThreadsHaveNamesThatTheReadmeLists) {
+  std::unique_ptr<TestDaemon> daemon =
+      Running({"--workers", "2", "--request-threads", "2", "--admin", "127.0.0.1:0"});
+  ASSERT_NE(daemon, nullptr);
+  const std::set<std::string> wanted = {
+      "fusiond",      "listener",     "request-0",  "request-1",    "plan-0",
+      "build-0",      "compile-0",    "compile-1",  "search-0",     "call-sweeper",
+      "memory-guard", "file-watcher", "admin-http", "admin-page-0", "admin-page-1"};
+  // A thread names itself when it first runs.
+  std::set<std::string> missing = wanted;
+  for (int look = 0; look < 600 && !missing.empty(); ++look) {
+    for (const std::string& name : ThreadNames(daemon->pid())) missing.erase(name);
+    if (!missing.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  EXPECT_THAT(missing, testing::IsEmpty());
+  std::ifstream in(FUSION_SOURCE_DIR "/README.md");
+  const std::string readme{std::istreambuf_iterator<char>(in), {}};
+  for (std::string name : wanted) {
+    if (name == "request-1" || name == "compile-1") continue;  // "..."
+    EXPECT_THAT(readme, HasSubstr(StrCat("`", name, "`"))) << name;
+  }
 }
 
 TEST(StartTest, WhatIsInUseIsNamed) {

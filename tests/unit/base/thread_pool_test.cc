@@ -12,7 +12,7 @@ namespace {
 
 TEST(ThreadPool, StopRunsEverythingThatWasAccepted) {
   std::atomic<int> ran{0};
-  ThreadPool pool(3, 1000);
+  ThreadPool pool("test", 3, 1000);
   for (int i = 0; i < 500; ++i) ASSERT_TRUE(pool.Submit([&] { ++ran; }).ok());
   pool.Stop();
   EXPECT_EQ(ran, 500);
@@ -22,7 +22,7 @@ TEST(ThreadPool, StopRunsEverythingThatWasAccepted) {
 TEST(ThreadPool, AFullQueueRefuses) {
   std::promise<void> release;
   std::promise<void> started;
-  ThreadPool pool(1, 2);
+  ThreadPool pool("test", 1, 2);
   ASSERT_TRUE(pool.Submit([&, gate = release.get_future().share()] {
                     started.set_value();
                     gate.wait();
@@ -42,7 +42,7 @@ TEST(ThreadPool, SpareThreadsServeWhoHasLittleUnderWay) {
   std::promise<void> open;
   std::shared_future<void> gate = open.get_future().share();
   std::atomic<int> greedy{0};
-  ThreadPool pool(2, 100, /*spare=*/1);
+  ThreadPool pool("test", 2, 100, /*spare=*/1);
   for (int i = 0; i < 5; ++i) {
     ASSERT_TRUE(pool.SubmitFor({"greedy"}, {[&, gate] {
                                  ++greedy;
@@ -65,7 +65,7 @@ TEST(ThreadPool, SpareThreadsServeWhoHasLittleUnderWay) {
 TEST(ThreadPool, WhoLeavesASpareThreadMakesRoomOnAnIdleUsualOne) {
   std::promise<void> first, second;
   std::atomic<int> begun{0};
-  ThreadPool pool(1, 100, /*spare=*/1);
+  ThreadPool pool("test", 1, 100, /*spare=*/1);
   auto wait_for = [&](std::promise<void>& gate) {
     return [&, open = gate.get_future().share()] {
       ++begun;
@@ -89,7 +89,7 @@ TEST(ThreadPool, WhoLeavesASpareThreadMakesRoomOnAnIdleUsualOne) {
 
 TEST(ThreadPool, TasksMaySubmitTasks) {
   std::promise<int> result;
-  ThreadPool pool(1, 10);
+  ThreadPool pool("test", 1, 10);
   ASSERT_TRUE(
       pool.Submit([&] { ASSERT_TRUE(pool.Submit([&] { result.set_value(7); }).ok()); }).ok());
   EXPECT_EQ(result.get_future().get(), 7);

@@ -29,7 +29,7 @@ TEST(TraceTest, ANewTraceIsOfTheStandardAndOfItsOwn) {
 }
 
 TEST(TraceTest, ATaskBelongsToTheTraceOfWhoGaveIt) {
-  ThreadPool pool(1, 8);
+  ThreadPool pool("test", 1, 8);
   auto traced = [&pool](const std::string& trace) {
     const ScopedTrace scope(trace);
     std::promise<std::string> seen;

@@ -30,7 +30,7 @@ bool Eventually(Condition condition) {
 }
 
 TEST(SingleFlight, EqualCallersShareOneExecution) {
-  ThreadPool pool(4, 100);
+  ThreadPool pool("test", 4, 100);
   Flights flights(pool);
   std::promise<void> release;
   std::shared_future<void> gate = release.get_future().share();
@@ -66,7 +66,7 @@ TEST(SingleFlight, EqualCallersShareOneExecution) {
 }
 
 TEST(SingleFlight, DifferentKeysDoNotWaitForEachOther) {
-  ThreadPool pool(2, 10);
+  ThreadPool pool("test", 2, 10);
   Flights flights(pool);
   CancelToken token;
   std::promise<void> release;
@@ -86,7 +86,7 @@ TEST(SingleFlight, DifferentKeysDoNotWaitForEachOther) {
 }
 
 TEST(SingleFlight, ACancelledWaiterLeavesAloneAndTheWorkGoesOn) {
-  ThreadPool pool(1, 10);
+  ThreadPool pool("test", 1, 10);
   Flights flights(pool);
   std::promise<void> release;
   CancelToken impatient;
@@ -113,7 +113,7 @@ TEST(SingleFlight, ACancelledWaiterLeavesAloneAndTheWorkGoesOn) {
 }
 
 TEST(SingleFlight, ADeadlineEndsTheWaitNotTheWork) {
-  ThreadPool pool(1, 10);
+  ThreadPool pool("test", 1, 10);
   Flights flights(pool);
   FakeClock clock;
   CancelToken hurried(clock, clock.Now() + seconds(5));
@@ -159,7 +159,7 @@ class Abandonable {
 };
 
 TEST(SingleFlight, WhenTheLastWaiterHasBeenGoneForAWhileTheWorkIsToldAndTheNextCallerBeginsAnew) {
-  ThreadPool pool(2, 10);
+  ThreadPool pool("test", 2, 10);
   FakeClock clock;
   Flights flights(pool, {.linger = seconds(30)}, clock);
   Abandonable abandonable;
@@ -193,7 +193,7 @@ TEST(SingleFlight, WhenTheLastWaiterHasBeenGoneForAWhileTheWorkIsToldAndTheNextC
 }
 
 TEST(SingleFlight, WhoWantsItToGoOnKeepsItForTheOthersAsWell) {
-  ThreadPool pool(1, 10);
+  ThreadPool pool("test", 1, 10);
   FakeClock clock;
   Flights flights(pool, {.linger = Nanoseconds(0)}, clock);
   Abandonable abandonable;
@@ -214,7 +214,7 @@ TEST(SingleFlight, WhoWantsItToGoOnKeepsItForTheOthersAsWell) {
 }
 
 TEST(SingleFlight, ErrorsAreSharedButNotRemembered) {
-  ThreadPool pool(1, 10);
+  ThreadPool pool("test", 1, 10);
   Flights flights(pool);
   CancelToken token;
   EXPECT_EQ(flights.Run("k", token, [](Interest&) -> Flights::Result { return Internal("broken"); })
@@ -224,7 +224,7 @@ TEST(SingleFlight, ErrorsAreSharedButNotRemembered) {
 }
 
 TEST(SingleFlight, ARefusedTaskFailsItsCallersAtOnce) {
-  ThreadPool pool(1, 0);  // a queue without room refuses everything
+  ThreadPool pool("test", 1, 0);  // a queue without room refuses everything
   Flights flights(pool);
   CancelToken token;
   EXPECT_EQ(flights.Run("k", token, [](Interest&) { return Value("x"); }).status().code(),
@@ -233,7 +233,7 @@ TEST(SingleFlight, ARefusedTaskFailsItsCallersAtOnce) {
 }
 
 TEST(SingleFlight, WhatNobodyWantsAnyMoreKeepsNobodyOut) {
-  ThreadPool pool(1, 1);
+  ThreadPool pool("test", 1, 1);
   Flights flights(pool, {.linger = seconds(0)});
   Abandonable busy;
   CancelToken patient, impatient;
@@ -260,7 +260,7 @@ TEST(SingleFlight, WhatNobodyWantsAnyMoreKeepsNobodyOut) {
 // One thread, which is busy until it is told, and two places in front of it.
 class SingleFlightQueue : public testing::Test {
  protected:
-  SingleFlightQueue() : pool_(1, 2), flights_(pool_) {
+  SingleFlightQueue() : pool_("test", 1, 2), flights_(pool_) {
     Start("busy", "greedy", busy_.work());
     EXPECT_TRUE(Eventually([&] { return busy_.begun == 1; }));
   }
@@ -343,7 +343,7 @@ TEST(SingleFlight, ATaskDroppedWithoutRunningDoesNotHangItsCallers) {
 }
 
 TEST(SingleFlight, ManyThreadsManyKeys) {
-  ThreadPool pool(4, 1000);
+  ThreadPool pool("test", 4, 1000);
   Flights flights(pool);
   std::atomic<int> executions{0};
   std::vector<std::thread> callers;

@@ -112,6 +112,17 @@ foreach(source IN LISTS sources)
   endif()
 endforeach()
 
+# Threads are started with a name (core/base/named_thread.h).
+foreach(source IN LISTS sources)
+  if(source MATCHES "core/base/named_thread\\.h$")
+    continue()
+  endif()
+  file(STRINGS ${source} nameless REGEX "std::thread[a-z_ ]*[({] *\\[|emplace_back\\(\\[")
+  if(nameless)
+    string(APPEND failures "${source}: a thread without a name: ${nameless}\n")
+  endif()
+endforeach()
+
 if(failures)
   message(FATAL_ERROR "${failures}")
 endif()
