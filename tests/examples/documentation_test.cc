@@ -412,6 +412,61 @@ TEST_F(DocumentationTest, EveryReadmeIsReachedByLinksFromTheFirst) {
               testing::UnorderedElementsAreArray(Readmes()));
 }
 
+// Commands that `fusionctl --help` lists.
+std::vector<std::string> CommandsOfFusionctl() {
+  const std::string help = RunProgram({FUSIONCTL, "--help"}).out;
+  const size_t begin = help.find("\nSubcommands:");
+  FUSION_CHECK(begin != std::string::npos, help);
+  return FindAll(help.substr(begin, help.find("\n\n", begin) - begin), "\n  ([a-z]+) ");
+}
+
+// Every command of fusionctl has a row in the table of its README, and no other has.
+TEST_F(DocumentationTest, TheTableOfCommandsIsComplete) {
+  const std::string readme = ReadOrDie("client/fusionctl/README.md");
+  const size_t table = readme.find("| command |");
+  ASSERT_NE(table, std::string::npos);
+  EXPECT_THAT(FindAll(readme.substr(table, readme.find("\n\n", table) - table), "\n\\| `([a-z]+)"),
+              testing::UnorderedElementsAreArray(CommandsOfFusionctl()));
+}
+
+// Words of the text that look like long flags. Not by std::regex, which takes seconds for all
+// sources.
+std::set<std::string> FlagsIn(std::string_view text) {
+  auto is_letter = [](char c) { return c >= 'a' && c <= 'z'; };
+  std::set<std::string> flags;
+  for (size_t at = text.find("--"); at != text.npos; at = text.find("--", at)) {
+    size_t end = at + 2;
+    while (end < text.size() && (is_letter(text[end]) || text[end] == '-')) ++end;
+    if (end > at + 2 && is_letter(text[at + 2])) flags.emplace(text.substr(at, end - at));
+    at = end;
+  }
+  return flags;
+}
+
+// A flag that a README names is one of fusiond, of a command of fusionctl, or of a program or
+// script in deploy/ or tests/.
+TEST_F(DocumentationTest, EveryFlagExists) {
+  std::set<std::string> known = {"--append", "--groups", "--now"};  // of usermod and systemctl
+  known.merge(FlagsIn(RunProgram({FUSIOND, "--help"}).out));
+  for (const std::string& command : CommandsOfFusionctl()) {
+    known.merge(FlagsIn(RunProgram({FUSIONCTL, command, "--help"}).out));
+  }
+  for (const std::string& name : FilesOfTheTree([](const std::filesystem::path& path) {
+         const std::string kind = path.extension();
+         return kind == ".sh" || kind == ".py" || kind == ".cc";
+       })) {
+    // Tests of the programs try flags that are none.
+    if (name.starts_with("tests/unit/") || name.starts_with("tests/service/")) continue;
+    if (name.starts_with("tests/") || name.starts_with("deploy/")) {
+      known.merge(FlagsIn(ReadOrDie(name)));
+    }
+  }
+  std::set<std::string> named;
+  for (const std::string& readme : Readmes()) named.merge(FlagsIn(ReadOrDie(readme)));
+  EXPECT_GT(named.size(), 100U);
+  for (const std::string& flag : named) EXPECT_THAT(known, testing::Contains(flag));
+}
+
 // Comments, messages and scripts name a README by its path from the root, and a section of it as
 // `README.md, "Title"`.
 TEST_F(DocumentationTest, WhatSourcesSayOfReadmesIsThere) {
