@@ -90,7 +90,10 @@ absl::Status CheckOutputs(const Arguments& a) {
                                      {"--html", a.html},
                                      {"--out", out_is_file ? a.out : ""}}) {
     if (path.empty()) continue;
-    RETURN_IF_ERROR(Annotate(CheckWritesFile(path), StrCat(option, ": file ", Quote(path))));
+    // A file of --out is whole or not there at all.
+    const bool replaces = std::string_view(option) == "--out";
+    const absl::Status good = replaces ? CheckReplacesFile(path) : CheckWritesFile(path);
+    RETURN_IF_ERROR(Annotate(good, StrCat(option, ": file ", Quote(path))));
   }
   return absl::OkStatus();
 }

@@ -251,7 +251,7 @@ absl::StatusOr<ExitCode> Export(const Arguments& a, const Client& client, const 
   ASSIGN_OR_RETURN(std::vector<Digest> plans, PlansOf(a, client));
   // Under another name until it is whole.
   const std::string part = a.out + ".part";
-  RETURN_IF_ERROR(Annotate(CheckWritesFile(part), StrCat("--out: file ", Quote(part))));
+  RETURN_IF_ERROR(Annotate(CheckReplacesFile(part), StrCat("--out: file ", Quote(part))));
   File file(std::fopen(part.c_str(), "wb"));
   if (file == nullptr) return FileError("--out", part);
   int64_t bytes = 0;

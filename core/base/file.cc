@@ -158,10 +158,19 @@ absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes)
   return bytes;
 }
 
-absl::Status CheckWritesFile(const std::string& path) {
+absl::Status CheckReplacesFile(const std::string& path) {
   struct stat info = {};
   const bool other = stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode);
   return other ? NotRegular(info.st_mode) : absl::OkStatus();
+}
+
+absl::Status CheckWritesFile(const std::string& path) {
+  struct stat info = {};
+  if (stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode)) return absl::OkStatus();
+  for (const std::string_view own : {"/dev/fd/", "/proc/self/fd/", "/dev/stdout", "/dev/stderr"}) {
+    if (path.starts_with(own) && !S_ISDIR(info.st_mode)) return absl::OkStatus();
+  }
+  return CheckReplacesFile(path);
 }
 
 absl::Status WriteFile(const std::string& path, std::string_view bytes, FileRights rights) {
@@ -173,6 +182,7 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes, FileRigh
   const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
   UniqueFd fd(open(path.c_str(), flags, mode));
   if (!fd.valid()) return SystemError("creating", path, errno);
+  fcntl(fd.get(), F_SETFL, 0);  // from here on it waits: for a slow terminal, or a full pipe
   while (!bytes.empty()) {
     ssize_t n = write(fd.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;

@@ -28,9 +28,12 @@ ByteSource BytesOf(const RegularFile& file);
 /// if it is longer than `max_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
 
-/// OK if a file may be written at `path`: nothing is there, or a regular file. InvalidArgument as
-/// that of OpenRegularFile for anything else: writing to a pipe waits for a reader, and a new file
-/// would take the place of a device. The message does not name the path.
+/// OK if a new file may take the place of `path`: nothing is there, or a regular file. Else
+/// InvalidArgument as that of OpenRegularFile. The message does not name the path.
+absl::Status CheckReplacesFile(const std::string& path);
+/// OK if bytes may be written to `path` as it is: as above, or it is a character device (a
+/// terminal, /dev/null) or a descriptor of this process (/dev/stdout, /dev/fd/N). Else
+/// InvalidArgument: opening a named pipe waits for a reader.
 absl::Status CheckWritesFile(const std::string& path);
 
 /// Who may read a new file besides its owner: nobody, or whoever the umask lets.

@@ -200,7 +200,7 @@ absl::Status SaveModel(const onnx::ModelProto& model, const std::string& path) {
     return InvalidArgument("model file ", Quote(path), ": the model has ", model.ByteSizeLong(),
                            " bytes, an ONNX file holds at most ", INT_MAX);
   }
-  if (absl::Status other = CheckWritesFile(path); !other.ok()) {
+  if (absl::Status other = CheckReplacesFile(path); !other.ok()) {
     return Annotate(other, StrCat("model file ", Quote(path)));
   }
   std::ofstream out(path, std::ios::binary | std::ios::trunc);

@@ -217,7 +217,7 @@ absl::StatusOr<NamedType> ReadTensorType(const std::string& path) {
 }
 
 absl::Status SaveTensorFile(const std::string& path, const NamedTensor& tensor) {
-  if (absl::Status other = CheckWritesFile(path); !other.ok()) {
+  if (absl::Status other = CheckReplacesFile(path); !other.ok()) {
     return Annotate(other, StrCat("tensor file ", Quote(path)));
   }
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
