@@ -388,8 +388,7 @@ std::set<std::string> Anchors(const std::string& text) {
 // Targets of the links of the README `name` that lead into the repository: {file, anchor or ""}.
 std::vector<std::pair<std::string, std::string>> LocalLinks(const std::string& name) {
   std::vector<std::pair<std::string, std::string>> links;
-  for (const std::string& target :
-       FindAll(Prose(ReadOrDie(name)), "\\[[^\\]]*\\]\\(([^)\\s]+)\\)")) {
+  for (const std::string& target : FindAll(Prose(ReadOrDie(name)), R"(\[[^\]]*\]\(([^)\s]+)\))")) {
     if (std::regex_search(target, std::regex("^[a-z]+:"))) continue;
     const std::string file = target.substr(0, target.find('#'));
     const std::filesystem::path folder = std::filesystem::path(name).parent_path();
