@@ -192,7 +192,7 @@ TEST(StartTest, ThreadsHaveNamesThatTheReadmeLists) {
     if (!missing.empty()) std::this_thread::sleep_for(std::chrono::milliseconds(50));
   }
   EXPECT_THAT(missing, testing::IsEmpty());
-  std::ifstream in(FUSION_SOURCE_DIR "/README.md");
+  std::ifstream in(FUSION_SOURCE_DIR "/server/README.md");
   const std::string readme{std::istreambuf_iterator<char>(in), {}};
   for (std::string name : wanted) {
     if (name == "request-1" || name == "compile-1") continue;  // "..."
