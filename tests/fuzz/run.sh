@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Builds the libFuzzer targets (clang, address and undefined behaviour) and runs them, as many at once as there are cores:
-# importers of ONNX and OpGraph, the language of custom ops with expressions and loop bodies, texts of graphs, rules, plans. First come the
-# inputs in tests/fuzz/regressions, each of which was a finding once. A new finding is left in build/fuzz/findings and makes
-# the exit status 1.
+# importers of ONNX and OpGraph, the language of custom ops with expressions and loop bodies, texts of graphs, rules, plans,
+# messages of compile workers. First come the inputs in tests/fuzz/regressions, each of which was a finding once. A new finding
+# is left in build/fuzz/findings and makes the exit status 1.
 #
 #   tests/fuzz/run.sh                          60 seconds each, which CI does
 #   tests/fuzz/run.sh --seconds 600            longer
@@ -76,7 +76,7 @@ start() { # NAME ROUND PROGRAM
   fuzz "$@" &
   running=$((running + 1))
 }
-targets=(onnx:import op_graph:import language:language graph:graph rules:rules plan:plan)
+targets=(onnx:import op_graph:import language:language graph:graph rules:rules plan:plan worker:worker)
 if [[ -n $only && " ${targets[*]}" != *" $only:"* ]]; then
   echo "$0: no target $only; targets: ${targets[*]%%:*}" >&2
   exit 2
