@@ -20,12 +20,12 @@ if [[ $# -gt 0 ]]; then
   exit
 fi
 # Acceptance scripts take their rows from what ctest has run. Of the instruction sets between the lowest and the best of this
-# machine each kernel case runs on a third, another one at the next commit.
+# machine each kernel case runs on a third; which one follows from the commit.
 results=$PWD/build/release/Testing/results
 rm -rf "$results"
 # Compiled test kernels that no run has used for two weeks.
 [[ ! -d build/release/test-kernels ]] || find build/release/test-kernels -mindepth 1 -maxdepth 1 -mtime +14 -exec rm -rf {} +
-FUSION_ISA_TURN=$(git rev-list --count HEAD 2>/dev/null || echo 0)
+FUSION_ISA_TURN=$((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0)))
 export FUSION_ISA_TURN
 step ctest --preset release -j "$(nproc)" --output-junit "$results/ctest.xml"
 export FUSION_TEST_RESULTS=$results

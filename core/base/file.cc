@@ -6,10 +6,12 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -33,6 +35,20 @@ absl::Status NotRegular(mode_t mode) {
   if (S_ISSOCK(mode)) kind = "a socket";
   if (S_ISCHR(mode) || S_ISBLK(mode)) kind = "a device";
   return InvalidArgument("is ", kind, ", not a regular file");
+}
+
+// The descriptor of this process that a path names: /dev/stdout, /dev/fd/3.
+std::optional<int> OwnDescriptor(const std::string& path) {
+  if (path == "/dev/stdout") return STDOUT_FILENO;
+  if (path == "/dev/stderr") return STDERR_FILENO;
+  for (const std::string_view folder : {"/dev/fd/", "/proc/self/fd/"}) {
+    if (!path.starts_with(folder)) continue;
+    const char* const end = path.data() + path.size();
+    int number = -1;
+    const auto [stop, error] = std::from_chars(path.data() + folder.size(), end, number);
+    if (error == std::errc() && stop == end && number >= 0) return number;
+  }
+  return std::nullopt;
 }
 
 // Makes a directory one that its owner may empty and move. With this flag the C library follows no
@@ -166,11 +182,8 @@ absl::Status CheckReplacesFile(const std::string& path) {
 
 absl::Status CheckWritesFile(const std::string& path) {
   struct stat info = {};
-  if (stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode)) return absl::OkStatus();
-  for (const std::string_view own : {"/dev/fd/", "/proc/self/fd/", "/dev/stdout", "/dev/stderr"}) {
-    if (path.starts_with(own) && !S_ISDIR(info.st_mode)) return absl::OkStatus();
-  }
-  return CheckReplacesFile(path);
+  const bool device = stat(path.c_str(), &info) == 0 && S_ISCHR(info.st_mode);
+  return device || OwnDescriptor(path) ? absl::OkStatus() : CheckReplacesFile(path);
 }
 
 absl::Status WriteFile(const std::string& path, std::string_view bytes, FileRights rights) {
@@ -180,9 +193,11 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes, FileRigh
   }
   // Nor does it wait for what has taken the place of a file meanwhile.
   const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  UniqueFd fd(open(path.c_str(), flags, mode));
+  // A descriptor is written to where it stands: what is behind /dev/stdout may be a file.
+  const std::optional<int> own = OwnDescriptor(path);
+  UniqueFd fd(own ? fcntl(*own, F_DUPFD_CLOEXEC, 0) : open(path.c_str(), flags, mode));
   if (!fd.valid()) return SystemError("creating", path, errno);
-  fcntl(fd.get(), F_SETFL, 0);  // from here on it waits: for a slow terminal, or a full pipe
+  if (!own) fcntl(fd.get(), F_SETFL, 0);  // from here on it waits, for a slow terminal
   while (!bytes.empty()) {
     ssize_t n = write(fd.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;

@@ -11,7 +11,7 @@ namespace fusion {
 /// keeps 15 bytes of a name; the rest is cut off.
 void NameThread(std::string_view name);
 
-/// Starts a thread with a name. Every thread of ours is started here; README.md lists the names
+/// Starts a thread with a name. Every thread of ours is started here; server/README.md lists the names
 /// ("Running it"). Throws std::system_error, as std::thread does, where no more threads are to be
 /// had.
 ///

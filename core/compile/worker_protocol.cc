@@ -317,7 +317,9 @@ absl::StatusOr<WorkerReply> ReadResult(v1::WorkerResult& in) {
   result.compile_ms = in.compile_ms();
   result.check_ms = in.check_ms();
   // Written so that NaN fails too.
-  if (!(result.compile_ms >= 0 && result.check_ms >= 0)) {
+  constexpr double kMaxMs = 1e12;
+  auto is_time = [](double ms) { return ms >= 0 && ms <= kMaxMs; };
+  if (!is_time(result.compile_ms) || !is_time(result.check_ms)) {
     return Malformed("times of ", result.compile_ms, " and ", result.check_ms, " ms");
   }
   return WorkerReply(std::move(result));

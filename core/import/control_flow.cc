@@ -26,13 +26,11 @@ Ids IdsOf(const Items& items) {
   return out;
 }
 
-absl::StatusOr<Ids> AllIdsOf(const Items& items) {
-  for (size_t i = 0; i < items.size(); ++i) {
-    if (!items[i].collection) continue;
-    return InvalidArgument("output ", i, " of the body is ", KindOf(*items[i].collection),
-                           ", expected a tensor");
-  }
-  return IdsOf(items);
+// Output `i` of a body where it must be a tensor.
+absl::StatusOr<TensorId> IdOf(const Items& outputs, size_t i) {
+  if (!outputs[i].collection) return outputs[i].tensor;
+  return InvalidArgument("output ", i, " of the body is ", KindOf(*outputs[i].collection),
+                         ", expected a tensor");
 }
 
 bool HoldsCollections(const Items& items) {
@@ -220,7 +218,7 @@ class ControlFlow {
                              " inputs, the first of which are lengths, and a body of ",
                              body->input_size(), " inputs and ", body->output_size(), " outputs");
     }
-    if (inputs_[0] != kNoTensor) {
+    if (IsGiven(0)) {
       return Unimplemented("input 0 (lengths of the sequences of a batch) is given; only ",
                            "sequences that are as long as their tensor are supported");
     }
@@ -299,7 +297,7 @@ class ControlFlow {
   absl::StatusOr<Passes> AskedPasses() {
     if (own_inputs() < 2) return InvalidArgument("has ", own_inputs(), " inputs, expected 2..");
     Passes out;
-    if (inputs_[0] != kNoTensor) {
+    if (IsGiven(0)) {
       ASSIGN_OR_RETURN(out.count, Scalar(0, "the number of passes"));
       if (const HostTensor* known = builder_.ConstantValue(out.count)) {
         const int64_t asked = known->GetInt(0);
@@ -309,7 +307,7 @@ class ControlFlow {
         out.counted = std::max<int64_t>(asked, 0);
       }
     }
-    if (inputs_[1] != kNoTensor) {
+    if (IsGiven(1)) {
       ASSIGN_OR_RETURN(out.alive, Scalar(1, "the condition"));
       if (const HostTensor* known = builder_.ConstantValue(out.alive)) {
         out.begins = known->GetInt(0) != 0;
@@ -399,10 +397,12 @@ class ControlFlow {
         }
         state[i] = std::move(next);
       }
-      out.erase(out.begin() + 1, out.begin() + 1 + static_cast<std::ptrdiff_t>(state.size()));
-      ASSIGN_OR_RETURN(const Ids kept, AllIdsOf(out));
-      for (size_t i = 0; i < stacks.size(); ++i) stacks[i].push_back(kept[1 + i]);
-      ASSIGN_OR_RETURN(alive, StillAlive(certain ? kNoTensor : alive, kept[0]));
+      for (size_t i = 0; i < stacks.size(); ++i) {
+        ASSIGN_OR_RETURN(TensorId kept, IdOf(out, 1 + state.size() + i));
+        stacks[i].push_back(kept);
+      }
+      ASSIGN_OR_RETURN(TensorId goes_on, IdOf(out, 0));
+      ASSIGN_OR_RETURN(alive, StillAlive(certain ? kNoTensor : alive, goes_on));
     }
     for (Ids& stack : stacks) {
       ASSIGN_OR_RETURN(TensorId id, Stacked(stack, 0, /*backward=*/false));
@@ -561,6 +561,9 @@ class ControlFlow {
     return &attribute->g();
   }
 
+  // Input i is there, whatever it is.
+  bool IsGiven(size_t i) const { return inputs_[i] != kNoTensor || items_[i].collection; }
+
   // Without what the bodies use from outside.
   int64_t own_inputs() const { return node_.proto->input_size(); }
 
@@ -618,6 +621,7 @@ class ControlFlow {
       return Unimplemented(what, " ", a.ToString(), " or ", b.ToString(),
                            ", as values of a run decide; only results of one type are supported");
     }
+    RETURN_IF_ERROR(bodies_.count());
     return builder_.AddNode("Where", {condition, yes, no}, {}, Name("chosen"));
   }
 
@@ -720,7 +724,11 @@ absl::StatusOr<std::vector<TensorId>> AddTensorBody(const AddBody& add,
                                                     const std::vector<TensorId>& inputs,
                                                     const std::string& name) {
   ASSIGN_OR_RETURN(Items out, add(body, ItemsOf(inputs), name));
-  return AllIdsOf(out);
+  Ids ids;
+  for (size_t i = 0; i < out.size(); ++i) {
+    ASSIGN_OR_RETURN(ids.emplace_back(), IdOf(out, i));
+  }
+  return ids;
 }
 
 absl::StatusOr<std::vector<Item>> AddControlFlow(const FlatNode& node,

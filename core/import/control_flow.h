@@ -32,6 +32,9 @@ using MakeBody = std::function<absl::StatusOr<RepeatBody>(
 struct Bodies {
   AddBody add;
   MakeBody make;
+  /// Called for every node that is added beside those of bodies and a few for each pass; may refuse
+  /// it.
+  std::function<absl::Status()> count;
   /// Passes of one Loop or Scan that are written out.
   int64_t most_written_out = 0;
   /// What is left of the points that following conditions may cost, all Loops together; see

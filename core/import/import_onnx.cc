@@ -116,6 +116,12 @@ class OnnxImporter {
                              " nodes after its loops are written out");
   }
 
+  // Copies of long collections are work that adds no node.
+  static void CountElements(const Collection& collection) {
+    constexpr size_t kElementsOfAStep = 16;
+    Job::Step(1 + static_cast<int64_t>(collection.elements.size() / kElementsOfAStep));
+  }
+
   // The flattened body of a node of the current one; kept for the next time.
   absl::StatusOr<Body*> BodyOf(const FlatNode& node, const onnx::GraphProto& graph) {
     std::unique_ptr<Body>& body = bodies_[{&node, &graph}];
@@ -163,6 +169,7 @@ class OnnxImporter {
                    inner->flat.values[static_cast<size_t>(ref->second)].kind == FlatValue::kInput;
       if (!takes) return;
       if (item.collection) {
+        CountElements(*item.collection);
         inner->collections[ref->second] = *item.collection;
       } else {
         inner->ids[static_cast<size_t>(ref->second)] = item.tensor;
@@ -530,6 +537,7 @@ class OnnxImporter {
                       Condition condition) {
       return MakeBodyOf(node, inputs, graph, in, condition);
     };
+    bodies.count = [this] { return CountNode(); };
     bodies.follow_points = &follow_points_;
     bodies.most_written_out = options_.short_repeats ? 0 : kMostPassesWrittenOut;
     FlatNode named = node;
@@ -567,6 +575,7 @@ class OnnxImporter {
     for (ValueRef ref : refs) {
       auto held = body_->collections.find(ref);
       if (held != body_->collections.end()) {
+        CountElements(held->second);
         items.push_back({.tensor = kNoTensor, .collection = held->second});
         continue;
       }
@@ -634,6 +643,9 @@ class OnnxImporter {
           AddTensorBody(AddsBodiesOf(node, items), attribute->g(), inputs, StrCat(k));
       if (!given.ok()) return Annotate(given.status(), what);
       const std::vector<TensorId>& outputs = *given;
+      for (size_t i = outputs.size(); i < made.size(); ++i) {
+        if (IsUsed(node.outputs[i])) return HasNoOutput(node, i);
+      }
       for (size_t i = 0; i < std::min(outputs.size(), made.size()); ++i) {
         made[i].push_back(outputs[i]);
       }

@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
     for (const auto& entry : std::filesystem::directory_iterator(argv[i])) {
       std::ifstream in(entry.path(), std::ios::binary);
       const std::string bytes{std::istreambuf_iterator<char>(in), {}};
-      std::cout << entry.path().filename().string() << std::endl;  // which one, if it ends the program
+      std::cout << entry.path().filename().string()
+                << std::endl;  // which one, if it ends the program
       LLVMFuzzerTestOneInput(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size());
       ++files;
     }

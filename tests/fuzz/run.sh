@@ -4,7 +4,7 @@
 # messages of compile workers. First come the inputs in tests/fuzz/regressions, each of which was a finding once. A new finding
 # is left in build/fuzz/findings and makes the exit status 1.
 #
-#   tests/fuzz/run.sh                          60 seconds each, which CI does
+#   tests/fuzz/run.sh                          60 seconds each, which the nightly run does
 #   tests/fuzz/run.sh --seconds 600            longer
 #   tests/fuzz/run.sh --nightly                10 million inputs each, in 100 rounds of which each begins anew; hours
 #   tests/fuzz/run.sh --executions 100000      as many inputs each round

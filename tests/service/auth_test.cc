@@ -343,7 +343,8 @@ TEST_F(AuthTest, FusionctlNamesTheFileOfTlsThatItCannotUse) {
     EXPECT_EQ(result.code, 3) << result.err;
     EXPECT_THAT(result.err, HasSubstr(said));
   }
-  const ProgramResult other = status({"--ca", dir_.Write("other.pem", TestCa("another CA").certificate())});
+  const ProgramResult other =
+      status({"--ca", dir_.Write("other.pem", TestCa("another CA").certificate())});
   EXPECT_EQ(other.code, 4);
   EXPECT_THAT(other.err,
               AllOf(HasSubstr("its certificate is not one that the given CA vouches for"),

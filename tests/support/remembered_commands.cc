@@ -57,14 +57,12 @@ class RememberedCommands : public CommandRunner {
 
  private:
   std::string PlaceOf(const Command& command, const Files& files) const {
-    std::vector<std::string> pieces = {tools_, StrJoin(command.argv, "\n"),
-                                       StrJoin(command.environment, "\n")};
-    for (const auto& [name, bytes] : files) {
-      pieces.push_back(name);
-      pieces.push_back(bytes);
-    }
-    const std::vector<std::string_view> views(pieces.begin(), pieces.end());
-    return StrCat(store_, "/", Sha256(views).ToHex());
+    FieldHasher key;
+    key.Add("tools", tools_);
+    for (const std::string& word : command.argv) key.Add("word", word);
+    for (const std::string& variable : command.environment) key.Add("variable", variable);
+    for (const auto& [name, bytes] : files) key.Add("name", name).Add("bytes", bytes);
+    return StrCat(store_, "/", key.Finish().ToHex());
   }
 
   // Another process may keep the same at the same time: the first one stays.

@@ -26,6 +26,21 @@ TEST(File, WhatIsWrittenIsRead) {
   EXPECT_EQ(ReadFile(path + "/y", 9).status().code(), absl::StatusCode::kNotFound);
 }
 
+// As a shell's redirection has it: nothing that stands there already is lost.
+TEST(File, ADescriptorIsWrittenToWhereItStands) {
+  TempDir dir = TempDir::Create("/tmp", "file-test-").value();
+  const std::string path = dir.path() + "/log";
+  const UniqueFd log(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+  ASSERT_EQ(write(log.get(), "one ", 4), 4);
+  const std::string own = StrCat("/dev/fd/", log.get());
+  EXPECT_TRUE(CheckWritesFile(own).ok());
+  EXPECT_TRUE(WriteFile(own, "two ").ok());
+  ASSERT_EQ(write(log.get(), "three", 5), 5);
+  EXPECT_EQ(ReadFile(path, 100).value(), "one two three");
+  EXPECT_FALSE(WriteFile("/dev/fd/99999", "lost").ok());
+  EXPECT_TRUE(WriteFile("/dev/null", "lost").ok());
+}
+
 TEST(File, OnlyRegularFilesAreOpened) {
   TempDir dir = TempDir::Create("/tmp", "file-test-").value();
   const std::string pipe = dir.path() + "/pipe", bound = dir.path() + "/socket";

@@ -248,6 +248,18 @@ TEST(WorkerProtocol, TimesThatCannotBeAreErrors) {
   EXPECT_TRUE(fails({.runners = {{"", {1}}}, .first_us = {1, 2}, .rival_us = {1}}));
 }
 
+// They end in histograms, where one infinity would stay.
+TEST(WorkerProtocol, TimesOfCompilersAreFinite) {
+  for (const double ms : {double{INFINITY}, double{NAN}, -1.0}) {
+    WorkerResult compiled = SampleResult();
+    compiled.compile_ms = ms;
+    EXPECT_FALSE(DecodeReply(EncodeReply(compiled)).ok()) << ms;
+    WorkerResult checked = SampleResult();
+    checked.check_ms = ms;
+    EXPECT_FALSE(DecodeReply(EncodeReply(checked)).ok()) << ms;
+  }
+}
+
 TEST(WorkerProtocol, EveryValueOfAnEnumTravels) {
   WorkerJob work = SampleJob();
   for (Isa isa : kIsas) {

@@ -247,6 +247,59 @@ TEST(Sequences, AreReadInLoopsThatStayLoops) {
   EXPECT_THAT(Import(m), HasSubstr("Repeat"));
 }
 
+TEST(Sequences, AreNoNumberOfPassesAndNoCondition) {
+  TestModel body(20);
+  body.Input("i", {}, DType::kI64).Input("go", {}, DType::kBool).Input("c", {3, 2});
+  body.Node("Add", {"c", "c"}, {"d"}).Output("go").Output("d");
+  for (const bool count : {true, false}) {
+    TestModel m = WithX();
+    Number(m, "two", 2);
+    m.Node("SequenceConstruct", {"x"}, {"s"});
+    m.Node("Loop", {count ? "s" : "two", count ? "" : "s", "x"}, {"y"}, "loop");
+    m.AttrGraph("body", body).Output("y");
+    EXPECT_THAT(Import(m),
+                HasSubstr(StrCat("INVALID_ARGUMENT: node \"loop\" (Loop): input ", count ? 0 : 1,
+                                 count ? " (the number of passes)" : " (the condition)",
+                                 " is a sequence, expected a tensor")));
+  }
+}
+
+TEST(Sequences, OutputsOfBodiesThatMustBeTensorsAreNumberedAsTheBodyHasThem) {
+  TestModel body(20);
+  body.Input("i", {}, DType::kI64).Input("go", {}, DType::kBool).Input("c", {3, 2});
+  body.Node("SequenceConstruct", {"c"}, {"s"}).Output("go").Output("c").Output("s");
+  TestModel m = WithX();
+  Number(m, "two", 2);
+  m.Node("Loop", {"two", "", "x"}, {"last", "all"}, "loop").AttrGraph("body", body);
+  m.Output("last").Output("all");
+  EXPECT_THAT(Import(m), HasSubstr("output 2 of the body is a sequence, expected a tensor"));
+}
+
+TEST(Sequences, MapsGiveAsManyOutputsAsTheirBody) {
+  TestModel body(20);
+  body.Input("e", {2}).Node("Neg", {"e"}, {"r"}).Output("r");
+  TestModel m = WithX();
+  m.Node("SplitToSequence", {"x"}, {"s"}).Attr("keepdims", 0);
+  m.Node("SequenceMap", {"s"}, {"r", "none"}, "map").AttrGraph("body", body);
+  m.Node("SequenceLength", {"none"}, {"y"}).Output("y");
+  EXPECT_THAT(Import(m), HasSubstr("node \"map\" (SequenceMap): has no output 1"));
+}
+
+// Every element of the sequence changes in every pass that a run may make or not.
+TEST(Sequences, ChoicesBetweenManyElementsAreCounted) {
+  TestModel body(20);
+  body.Input("i", {}, DType::kI64).Input("go", {}, DType::kBool).Input("s", {});
+  Number(body, "zero", 0);
+  body.Node("SequenceAt", {"s", "zero"}, {"first"}).Node("SequenceErase", {"s", "zero"}, {"t"});
+  body.Node("SequenceInsert", {"t", "first"}, {"u"}).Output("go").Output("u");
+  TestModel m(20);
+  Number(m, "many", 4000);
+  m.Input("x", {5000}).Input("c", {}, DType::kBool);
+  m.Node("SplitToSequence", {"x"}, {"s"}).Node("Loop", {"many", "c", "s"}, {"r"}, "loop");
+  m.AttrGraph("body", body).Node("SequenceLength", {"r"}, {"y"}).Output("y");
+  EXPECT_THAT(Import(m), HasSubstr("nodes after its loops are written out"));
+}
+
 TEST(Sequences, MapsReadWhatStandsOutside) {
   TestModel body(20);
   Number(body, "last", -1);
