@@ -1,5 +1,6 @@
 #include "core/base/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/fsuid.h>
 #include <sys/resource.h>
