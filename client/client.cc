@@ -94,9 +94,8 @@ std::string ServiceConfig(int attempts) {
 // engine's timer threads (PosixEventEngine::~PosixEventEngine; seen in a fusionctl that had printed
 // all it had to say). A channel that nobody uses keeps the engine until the process is over.
 void KeepEventEngine() {
-  static const auto* const kKept = new std::shared_ptr<grpc::Channel>(
+  [[gnu::used]] static const auto* const kKept = new std::shared_ptr<grpc::Channel>(
       grpc::CreateChannel("unix:", grpc::InsecureChannelCredentials()));
-  (void)kKept;
 }
 
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address,
