@@ -6,6 +6,7 @@
 #include "core/base/heap_bytes.h"
 #include "core/base/retry_after.h"
 #include "core/base/unix_time.h"
+#include "core/graph/heap_bytes.h"
 #include "core/pipeline/kernels.h"
 #include "core/pipeline/lock.h"
 #include "core/pipeline/tile_search.h"
@@ -151,9 +152,12 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) {
   PlannedModel model;
   NamedKernels kernels;
   const CodegenIdentity codegen = IdentifyCodegen(work.device, toolchain_, work.options);
+  int64_t held = HeapBytes(work.graph);  // what the import has left, constants above all
   for (;;) {
     stages.dumps.clear();  // of a plan that was given up
     absl::StatusOr<PlannedModel> made = RunStage(stages, "plan", [&] {
+      Job::Charge(std::exchange(held, 0));
+      Job::Step();
       return work.family == nullptr
                  ? MakePlan(work.graph, work.device, work.options, &stages.cancel, alone,
                             work.registered, work.search.get(), options_.passes)
