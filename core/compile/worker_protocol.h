@@ -66,10 +66,10 @@ struct WorkerRaceResult {
 
 using WorkerReply = std::variant<WorkerHello, WorkerStage, WorkerResult, WorkerRaceResult>;
 
-/// The messages of proto/fusion/v1/worker.proto as bytes. A worker runs code that nobody has run
-/// before, so its replies are not trusted: decoding fails with InvalidArgument, which names the
-/// field, on any bytes but those that the functions here write, and on values out of range. It
-/// needs memory in proportion to the bytes. Pure; any thread.
+/// The messages of proto/fusion/v1/worker.proto as bytes. A worker runs untested code, so its
+/// replies are not trusted: decoding fails with InvalidArgument, which names the field, on any
+/// bytes but those that the functions here write, and on values out of range. It needs memory in
+/// proportion to the bytes. Pure; any thread.
 std::string EncodeJob(const WorkerJob& work);
 std::string EncodeRace(const KernelRace& race);
 absl::StatusOr<WorkerTask> DecodeTask(std::string_view bytes);

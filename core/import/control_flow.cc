@@ -363,7 +363,7 @@ class ControlFlow {
     if (counts) return LoopWrittenOut(body, passes, state, scanned);
     return Unimplemented(
         "it carries a sequence or an optional, and input 0 (the number of passes) "
-        "is known to a run only (fusionctl: --fix gives an input its value)");
+        "is known to a run only (fusionctl: --fix NAME=VALUE)");
   }
 
   // As often as passes.known(), or as long as the condition is known to hold.
@@ -383,7 +383,7 @@ class ControlFlow {
       }
       if (!certain && !most) {
         return Unimplemented("it carries a sequence or an optional, and whether there is a pass ",
-                             pass, " is known to a run only");
+                             pass, " is known to a run only (fusionctl: --fix NAME=VALUE)");
       }
       if (pass == kMaxPassesWrittenOut) {
         return ResourceExhausted("more than ", kMaxPassesWrittenOut, " passes that carry what ",

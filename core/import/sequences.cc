@@ -76,7 +76,7 @@ class Collector {
       return Unimplemented(
           "input ", i, " ", QuoteShort(builder_.tensor(id).name), " (", what,
           ") is known to a run only; sequences whose elements follow from constants"
-          " are supported (fusionctl: --fix gives an input its value)");
+          " are supported (fusionctl: --fix NAME=VALUE)");
     }
     if (!IsInteger(value->dtype()) || value->dims().size() > 1) {
       return InvalidArgument("input ", i, " (", what, ") is ", DTypeName(value->dtype()),

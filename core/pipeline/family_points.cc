@@ -124,7 +124,8 @@ std::vector<Units> MemberPoints(const std::vector<DimRange>& symbols, const Insi
       int64_t next = is_long(s) ? most : after;
       for (size_t i = 0; i < points.size(); ++i) {
         if (is_inside(s)) {
-          // Each symbol has another value at each point, as far as its range goes.
+          // The value of each symbol changes from point to point while its range has further
+          // values.
           const auto step = static_cast<int64_t>(i + s * 2);
           points[i][s] = most - step % (most - SmallestOf(symbols[s]) + 1);
           continue;

@@ -9,7 +9,7 @@ namespace fusion {
 
 /// What an error says beside code and message (kBlamedRules, kRetryAfter, kServerState,
 /// kUnwritable), as the bytes of a v1::ErrorStatus; empty if it says nothing. The delay is a
-/// google.rpc.RetryInfo. The state of the server, of which a disk that takes nothing is one, is a
+/// google.rpc.RetryInfo. A state of the server, such as a full disk, is a
 /// google.rpc.PreconditionFailure with a violation of type "SERVER". Clients of every language know
 /// both.
 std::string EncodeErrorDetails(const absl::Status& status);

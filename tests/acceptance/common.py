@@ -239,7 +239,8 @@ def main(title, name, measure, add_options=None):
     cpu, commit = machine()
     today = datetime.date.today().isoformat()
     header = f"# {title}, {today}, {cpu}, {os.cpu_count()} cores, commit {commit}"
-    partly = [word for word in sys.argv[1:] if word != "--keep"]
+    places = [str(value) for name, value in vars(options).items() if name == "data"]  # of this machine
+    partly = [word for word in sys.argv[1:] if word not in ("--keep", "--data", *places) and not word.startswith("--data=")]
     if partly:
         header += f", run with {' '.join(partly)}"
     print(header)

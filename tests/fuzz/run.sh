@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the libFuzzer targets (clang, address and undefined behaviour) and runs them, as many at once as there are cores:
 # importers of ONNX and OpGraph, the language of custom ops with expressions and loop bodies, texts of graphs, rules, plans,
-# messages of compile workers. First come the inputs in tests/fuzz/regressions, each of which was a finding once. A new finding
+# messages of compile workers. It begins with the inputs in tests/fuzz/regressions: earlier findings. A new finding
 # is left in build/fuzz/findings and makes the exit status 1.
 #
 #   tests/fuzz/run.sh                          60 seconds each, which the nightly run does

@@ -202,21 +202,27 @@ TEST_F(FamilyTest, ACutAtAnotherDimsLengthIsRightWhereOneOrderHoldsElseRefused) 
   }
 }
 
+// The kernels of this request with its plan as a store of an older build, or one that somebody
+// changed, may hold it: its second dim begins at 1.
+absl::StatusOr<std::unique_ptr<FusedModel>> LoadPlanted(const Client& client,
+                                                        const FusionRequest& request) {
+  ASSIGN_OR_RETURN(FusionReply reply, client.PlanFusion(request));
+  std::vector<Digest> keys;
+  for (const KernelStatus& kernel : reply.kernels) keys.push_back(kernel.key);
+  ASSIGN_OR_RETURN(const std::vector<FetchedKernel> kernels, client.GetKernels(keys));
+  if (reply.plan.symbols.size() != 2) return Internal("the plan has no two open dims");
+  reply.plan.symbols[1].least = 1;
+  reply.plan.variants.clear();
+  auto no_weight = [](const std::string& /*name*/) { return InvalidArgument("no weight"); };
+  return FusedModel::Load(std::move(reply), kernels, no_weight, {}, nullptr, {});
+}
+
 // A plan and kernel for S <= T, planted where S may be larger: the rows of y would begin before its
 // first element.
 TEST_F(FamilyTest, APlantedKernelOfAnotherOrderReadsNothingBeforeATensor) {
   const DimRange few{.least = 1, .most = 4};
   const DimRange many{.least = 4, .most = 9};
-  absl::StatusOr<FusionReply> reply = client_->PlanFusion(CutRequest(few, many));
-  ASSERT_TRUE(reply.ok()) << reply.status();
-  std::vector<Digest> keys;
-  for (const KernelStatus& kernel : reply->kernels) keys.push_back(kernel.key);
-  const std::vector<FetchedKernel> kernels = client_->GetKernels(keys).value();
-  ASSERT_EQ(reply->plan.symbols.size(), 2U);
-  reply->plan.symbols[1].least = 1;
-  reply->plan.variants.clear();
-  auto no_weight = [](const std::string& /*name*/) { return InvalidArgument("no weight"); };
-  auto model = FusedModel::Load(*std::move(reply), kernels, no_weight, {}, nullptr, {});
+  auto model = LoadPlanted(*client_, CutRequest(few, many));
   ASSERT_TRUE(model.ok()) << model.status();
   auto run = [&](int64_t s, int64_t t) {
     return (*model)
@@ -273,19 +279,9 @@ TEST_F(FamilyTest, AKernelServesTheRangeThatItWasCheckedForAlone) {
   EXPECT_NE((*shorter)->plan().kernels[0].key, first) << "bounds are part of the key";
 }
 
-// As a store of an older build, or one that somebody changed, may hold it: the plan says 1..16, its
-// kernel reads six elements of each row.
+// The plan says 1..16, its kernel reads six elements of each row.
 TEST_F(FamilyTest, APlantedKernelOfAnotherRangeReadsNothingOutside) {
-  absl::StatusOr<FusionReply> reply = client_->PlanFusion(FirstElementsRequest(6, 6, 16));
-  ASSERT_TRUE(reply.ok()) << reply.status();
-  std::vector<Digest> keys;
-  for (const KernelStatus& kernel : reply->kernels) keys.push_back(kernel.key);
-  const std::vector<FetchedKernel> kernels = client_->GetKernels(keys).value();
-  ASSERT_EQ(reply->plan.symbols.size(), 2U);
-  reply->plan.symbols[1].least = 1;
-  reply->plan.variants.clear();
-  auto no_weight = [](const std::string& /*name*/) { return InvalidArgument("no weight"); };
-  auto model = FusedModel::Load(*std::move(reply), kernels, no_weight, {}, nullptr, {});
+  auto model = LoadPlanted(*client_, FirstElementsRequest(6, 6, 16));
   ASSERT_TRUE(model.ok()) << model.status();
   auto run = [&](int64_t length) {
     return (*model)->Run({{"x", HostTensor(DType::kF32, {1, length})}}).status();

@@ -276,7 +276,7 @@ TEST_F(FilesTest, OverriddenParametersAreFixed) {
               ElementsAre(2, 5));
 }
 
-// One name with two values: nobody says which is meant.
+// Two values of one name are an error, not a choice.
 TEST_F(FilesTest, NothingIsGivenTwice) {
   TestModel m;
   m.Input("x", {2}).Input("z", {2}).Node("Add", {"x", "z"}, {"y"}).Output("y", {2});
