@@ -217,7 +217,7 @@ void AddStoreOptions(CLI::App* app, ServerConfig* config) {
       ->capture_default_str();
   app->add_option("--memory-limit", config->memory_limit_bytes,
                   "Bytes of plans and kernels kept in memory. Answers, graphs and plans of recent "
-                  "requests and blocks of the store take up to a quarter of it each, besides")
+                  "requests and blocks of the store take up to an eighth of it each, besides")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();

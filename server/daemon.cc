@@ -239,8 +239,9 @@ class RunningDaemon final : public Daemon {
   }
 
   absl::Status OpenStore() {
-    tiers_ = std::make_unique<MemoryStore>(config().memory_limit_bytes, logger_);
+    const int64_t bytes = config().memory_limit_bytes;
     if (config().store_dir.empty()) {
+      tiers_ = std::make_unique<MemoryStore>(bytes, logger_);
       measurements_ = std::make_unique<MemoryMeasurements>();
       return absl::OkStatus();
     }
@@ -251,7 +252,9 @@ class RunningDaemon final : public Daemon {
     absl::StatusOr<DiskStores> disk = OpenDiskStores(StoreOptionsOf(config()), logger_);
     if (!disk.ok()) return Annotate(disk.status(), "--store");
     measurements_ = std::move(disk->measurements);
-    tiers_ = std::make_unique<TieredStore>(std::move(tiers_), std::move(disk->store));
+    tiers_ = std::make_unique<TieredStore>(
+        std::make_unique<MemoryStore>(bytes, LargestEntryBytes(bytes), logger_),
+        std::move(disk->store));
     return absl::OkStatus();
   }
 

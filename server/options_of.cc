@@ -32,7 +32,7 @@ WorkerProcessOptions WorkerOptionsOf(const ServerConfig& config, const Programs&
   return options;
 }
 
-int64_t RecentBytesOf(const ServerConfig& config) { return config.memory_limit_bytes / 4; }
+int64_t RecentBytesOf(const ServerConfig& config) { return config.memory_limit_bytes / 8; }
 
 RocksStoreOptions StoreOptionsOf(const ServerConfig& config) {
   RocksStoreOptions options;

@@ -23,8 +23,8 @@ ToolchainOptions ToolchainOptionsOf(const ServerConfig& config, const std::strin
 WorkerProcessOptions WorkerOptionsOf(const ServerConfig& config, const Programs& programs,
                                      const std::string& scratch_dir, const Toolchain& toolchain);
 
-/// What answers, graphs and plans of recent requests and blocks of the store take at most, each: a
-/// quarter of --memory-limit. Chosen: 64 MiB without the flag, some thousand answers of a layer.
+/// What answers, graphs and plans of recent requests and blocks of the store take at most, each: an
+/// eighth of --memory-limit. Chosen: 32 MiB without the flag, some hundred answers of a layer.
 int64_t RecentBytesOf(const ServerConfig& config);
 
 /// Of what lies under `config.store_dir`.

@@ -49,7 +49,9 @@ struct WarmAnswer {
 class WarmAnswers {
  public:
   WarmAnswers(Store& store, int64_t budget_bytes, const Clock& clock = Clock::Real())
-      : store_(store), clock_(clock), answers_(budget_bytes) {}
+      : store_(store),
+        clock_(clock),
+        answers_(budget_bytes, LargestEntryBytes(budget_bytes)) {}
 
   /// Null: none. `space`: whose answers; empty where tenants share them.
   std::shared_ptr<const WarmAnswer> Find(const std::string& space, const Digest& request);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -9,7 +10,12 @@
 
 namespace fusion {
 
-/// A map that holds at most `budget` of cost and forgets what was used longest ago.
+/// What one entry takes at most of a cache of so many bytes, where others can give it again: a few
+/// huge ones would push all others out.
+constexpr int64_t LargestEntryBytes(int64_t budget_bytes) { return budget_bytes / 4; }
+
+/// A map that holds at most `budget` of cost and forgets what was used longest ago. A value of more
+/// than `largest` of cost is not kept.
 ///
 ///   LruMap<Digest, Plan> plans(/*budget=*/64 << 20);
 ///   plans.Insert(key, plan, /*cost=*/bytes);   if (Plan* p = plans.Find(key)) ...
@@ -18,7 +24,8 @@ namespace fusion {
 template <typename Key, typename Value>
 class LruMap {
  public:
-  explicit LruMap(int64_t budget) : budget_(budget) {}
+  explicit LruMap(int64_t budget) : LruMap(budget, budget) {}
+  LruMap(int64_t budget, int64_t largest) : budget_(budget), largest_(std::min(budget, largest)) {}
 
   /// Null if absent; valid until the next Insert or Erase. Counts as a use.
   Value* Find(const Key& key) {
@@ -35,11 +42,11 @@ class LruMap {
   bool Contains(const Key& key) const { return index_.contains(key); }
 
   /// Adds or replaces. Returns the other entries that had to go, so that the caller may let them
-  /// die outside its lock. A value that alone exceeds the budget is not kept.
+  /// die outside its lock.
   std::vector<std::pair<Key, Value>> Insert(const Key& key, Value value, int64_t cost) {
     Erase(key);
     std::vector<std::pair<Key, Value>> evicted;
-    if (cost > budget_) return evicted;
+    if (cost > largest_) return evicted;
     order_.push_front({key, std::move(value), cost});
     index_.emplace(key, order_.begin());
     cost_ += cost;
@@ -79,7 +86,7 @@ class LruMap {
     Value value;
     int64_t cost;
   };
-  const int64_t budget_;
+  const int64_t budget_, largest_;
   int64_t cost_ = 0;
   std::list<Node> order_;  // most recently used first
   std::map<Key, typename std::list<Node>::iterator> index_;

@@ -8,8 +8,8 @@ PlanPlace PlaceOf(const StoredPlan& plan) { return {plan.created_unix_ms, plan.k
 
 }  // namespace
 
-MemoryStore::MemoryStore(int64_t budget_bytes, Logger& logger)
-    : logger_(logger), entries_(budget_bytes) {}
+MemoryStore::MemoryStore(int64_t budget_bytes, int64_t largest_bytes, Logger& logger)
+    : logger_(logger), entries_(budget_bytes, largest_bytes) {}
 
 template <typename T>
 Found<T> MemoryStore::Get(EntryKind kind, const EntryKey& key,

@@ -11,10 +11,13 @@
 namespace fusion {
 
 /// Entries in memory, at most `budget_bytes` of them (ChargedBytes), least recently used out first.
+/// An entry of more than `largest_bytes` is not kept; whoever has no other store gives no such bound.
 /// Thread-safe.
 class MemoryStore final : public Store {
  public:
-  MemoryStore(int64_t budget_bytes, Logger& logger);
+  MemoryStore(int64_t budget_bytes, Logger& logger)
+      : MemoryStore(budget_bytes, /*largest_bytes=*/budget_bytes, logger) {}
+  MemoryStore(int64_t budget_bytes, int64_t largest_bytes, Logger& logger);
 
   Found<StoredPlan> GetPlan(const EntryKey& key) override;
   Found<KernelArtifact> GetKernel(const EntryKey& key) override;

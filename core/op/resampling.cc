@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 
 #include "core/base/job.h"
 #include "core/op/forms.h"
@@ -197,6 +199,11 @@ int64_t RepeatsOf(const std::vector<int64_t>& index, int64_t extent) {
   return repeats;
 }
 
+// For indices below `extent`. Plans carry the tables, so they are no wider than they have to be.
+DType IndexType(int64_t extent) {
+  return extent <= std::numeric_limits<int32_t>::max() ? DType::kI32 : DType::kI64;
+}
+
 // x[index] along `axis`. Repeated elements are a view: nothing is copied.
 absl::StatusOr<Value> Taken(Decomposition& d, Value x, int axis, std::vector<int64_t> index) {
   const Shape shape = d.type(x).shape;
@@ -211,7 +218,8 @@ absl::StatusOr<Value> Taken(Decomposition& d, Value x, int axis, std::vector<int
         y, d.Apply("Expand", {y}, {{"shape", AlongAxis(shape.rank() + 1, axis + 1, repeats)}}));
     return d.Apply("Reshape", {y}, {{"shape", merged}, {"allowzero", int64_t{1}}});
   }
-  HostTensor at(DType::kI64, {count});
+  const int64_t largest = count == 0 ? 0 : *std::max_element(index.begin(), index.end());
+  HostTensor at(IndexType(largest + 1), {count});
   for (int64_t i = 0; i < count; ++i) at.SetInt(i, index[static_cast<size_t>(i)]);
   return d.Apply("Gather", {x, d.Constant(std::move(at))}, {{"axis", int64_t{axis}}});
 }
@@ -246,7 +254,7 @@ absl::StatusOr<Value> WrittenSum(Decomposition& d, Value x, int axis, const TapT
 // The same as a reduction over a dim for the taps.
 absl::StatusOr<Value> ReducedSum(Decomposition& d, Value x, int axis, const TapTable& table) {
   const int behind = d.type(x).shape.rank() - axis;
-  HostTensor at(DType::kI64, {table.resized, table.taps});
+  HostTensor at(IndexType(table.original), {table.resized, table.taps});
   Dims weight_dims = AlongAxis(behind + 1, 0, table.resized);
   weight_dims[1] = table.taps;
   HostTensor weights(d.type(x).dtype, weight_dims);

@@ -50,7 +50,7 @@ Planning::Planning(const PlanningOptions& options, const Toolchain& toolchain, L
       threads_("plan", options.threads, options.queue_limit, options.spare_threads),
       flights_(threads_, {.linger = options.linger}, clock),
       overruns_(/*limit=*/4096, clock),
-      remembered_(options.remembered_bytes) {
+      remembered_(options.remembered_bytes, LargestEntryBytes(options.remembered_bytes)) {
   // A counter that is there before it counts: its first step is seen.
   MutexLock lock(&mutex_);
   for (const ProgramPass& pass : options.passes) skipped_passes_[pass.name] = 0;

@@ -71,7 +71,7 @@ class Resolver {
         max_opt_level_(max_opt_level),
         job_(job),
         memory_(memory),
-        recalled_(recalled_bytes) {}
+        recalled_(recalled_bytes, LargestEntryBytes(recalled_bytes)) {}
 
   /// InvalidArgument and Unimplemented name node, tensor, rule or field in the caller's words;
   /// ResourceExhausted does where the import takes too much.

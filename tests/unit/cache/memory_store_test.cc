@@ -36,6 +36,18 @@ TEST(LruMap, ReplacingCountsOnceAndGiantsAreNotKept) {
   EXPECT_EQ(*map.Find("a"), 2);
 }
 
+TEST(LruMap, ALargeEntryPushesNothingOut) {
+  LruMap<std::string, int> map(/*budget=*/100, LargestEntryBytes(100));
+  map.Insert("a", 1, 25);
+  map.Insert("b", 2, 25);
+  EXPECT_TRUE(map.Insert("large", 3, 26).empty());
+  EXPECT_EQ(map.Find("large"), nullptr);
+  EXPECT_EQ(*map.Find("a"), 1);
+  map.Insert("a", 4, 26);  // what it was is not given any more
+  EXPECT_EQ(map.Find("a"), nullptr);
+  EXPECT_EQ(map.cost(), 25);
+}
+
 TEST(MemoryStore, GivesBackWhatWasPublished) {
   MemoryStore store(1 << 20, Logger::Silent());
   Bundle bundle = SampleBundle(1);
