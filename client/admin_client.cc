@@ -2,9 +2,9 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include "client/calls/rpc_status.h"
 #include "client/rpc_context.h"
-#include "client/rpc_status.h"
-#include "core/wire/scalars.h"
+#include "core/wire/basics/scalars.h"
 #include "fusion/v1/fusion_admin.grpc.pb.h"
 
 namespace fusion {

@@ -13,8 +13,8 @@
 #include <tuple>
 #include <utility>
 
-#include "client/answer_check.h"
-#include "core/base/file.h"
+#include "client/calls/answer_check.h"
+#include "core/base/files/file.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "client/client.h"
+#include "core/base/files/signature.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/hash.h"
-#include "core/base/mutex.h"
-#include "core/base/signature.h"
-#include "core/base/unique_fd.h"
+#include "core/base/threads/mutex.h"
 
 namespace fusion {
 

@@ -7,23 +7,23 @@
 #include <future>
 #include <set>
 
-#include "client/answer_check.h"
+#include "client/calls/answer_check.h"
+#include "client/calls/rpc_status.h"
 #include "client/fusion_request.h"
 #include "client/kernel_assembly.h"
 #include "client/rpc_context.h"
-#include "client/rpc_status.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/base/trace.h"
-#include "core/bundle/rules.h"
+#include "core/bundle/rules/rules.h"
 #include "core/wire/answer.h"
+#include "core/wire/basics/limits.h"
+#include "core/wire/basics/scalars.h"
 #include "core/wire/error_details.h"
 #include "core/wire/explanation.h"
-#include "core/wire/limits.h"
-#include "core/wire/options.h"
+#include "core/wire/options/options.h"
+#include "core/wire/options/target.h"
 #include "core/wire/report.h"
-#include "core/wire/scalars.h"
 #include "core/wire/stored_texts.h"
-#include "core/wire/target.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
 
 namespace fusion {

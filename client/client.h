@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "client/call_stop.h"
+#include "client/calls/call_stop.h"
 #include "client/fusion_reply.h"
-#include "core/base/cancel.h"
-#include "core/base/signature.h"
+#include "core/base/files/signature.h"
+#include "core/base/threads/cancel.h"
 #include "core/bundle/explanation.h"
 #include "core/bundle/report.h"
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <fstream>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/device/host_cpu.h"
 #include "core/device/host_isa.h"
 #include "core/runtime/usable_cores.h"

@@ -5,7 +5,7 @@
 #include <deque>
 
 #include "client/detect_target.h"
-#include "core/base/named_thread.h"
+#include "core/base/threads/named_thread.h"
 #include "core/bundle/symbol_values.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "client/fused_model.h"
-#include "core/base/mutex.h"
+#include "core/base/threads/mutex.h"
 
 namespace fusion {
 

@@ -1,9 +1,9 @@
 #include "client/fusion_reply.h"
 
 #include "core/wire/answer.h"
+#include "core/wire/basics/scalars.h"
+#include "core/wire/options/plan_lock.h"
 #include "core/wire/plan.h"
-#include "core/wire/plan_lock.h"
-#include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {

@@ -6,11 +6,11 @@
 #include <algorithm>
 
 #include "core/base/kernel_abi.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/wire/answer.h"
-#include "core/wire/options.h"
-#include "core/wire/scalars.h"
-#include "core/wire/target.h"
+#include "core/wire/basics/scalars.h"
+#include "core/wire/options/options.h"
+#include "core/wire/options/target.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {

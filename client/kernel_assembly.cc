@@ -1,7 +1,7 @@
 #include "client/kernel_assembly.h"
 
-#include "client/answer_check.h"
-#include "core/wire/scalars.h"
+#include "client/calls/answer_check.h"
+#include "core/wire/basics/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {

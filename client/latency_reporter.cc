@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <system_error>
 
-#include "core/base/named_thread.h"
+#include "core/base/threads/named_thread.h"
 
 namespace fusion {
 namespace {

@@ -4,8 +4,8 @@
 #include <optional>
 #include <thread>
 
-#include "core/base/cancel.h"
-#include "core/base/mutex.h"
+#include "core/base/threads/cancel.h"
+#include "core/base/threads/mutex.h"
 #include "core/bundle/report.h"
 #include "core/runtime/latency_sampler.h"
 

@@ -4,7 +4,7 @@
 
 #include "client/fusion_request.h"
 #include "client/rpc_context.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/base/trace.h"
 #include "core/wire/error_details.h"
 

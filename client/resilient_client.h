@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "client/breaker.h"
 #include "client/bundle_cache.h"
+#include "client/calls/breaker.h"
+#include "client/calls/retry.h"
 #include "client/client.h"
-#include "client/retry.h"
-#include "core/base/thread_pool.h"
+#include "core/base/threads/thread_pool.h"
 
 namespace fusion {
 

@@ -3,7 +3,7 @@
 # One layer = one folder of core/ = one static library `core_NAME`. Its private include root
 # (build/include_roots/NAME/core/NAME) holds nothing but a link to its own folder, so a layer sees only the headers of
 # itself and of the layers it DEPENDS on: an upward include is "No such file". A dependency that is not a target yet is
-# an error, which forbids cycles. Sources are every .cc of the folder and its backend folders, unless SOURCES says so.
+# an error, which forbids cycles. Sources are every .cc of the folder, its rooms and its backend folders, unless SOURCES says so.
 # One precompiled header (standard library, Abseil status) serves every target but tests and those that speak gRPC, which have
 # their own: it halves the build.
 function(fusion_precompile target)
@@ -38,4 +38,14 @@ function(fusion_layer name)
   endforeach()
   target_link_libraries(${target} PUBLIC ${ARG_LINK} PRIVATE $<BUILD_INTERFACE:fusion_flags>)
   fusion_precompile(${target})
+endfunction()
+
+# fusion_rooms(FOLDER room...)
+#
+# The sub-folders of FOLDER, lowest first; `.` stands for the files of FOLDER itself. A file includes its own room and those before
+# it. The test unit/rooms checks it, because all rooms of a layer have one include root.
+function(fusion_rooms folder)
+  file(RELATIVE_PATH name ${PROJECT_SOURCE_DIR} ${folder})
+  list(JOIN ARGN " " rooms)
+  set_property(GLOBAL APPEND PROPERTY FUSION_ROOMS "${name} ${rooms}")
 endfunction()

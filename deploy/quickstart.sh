@@ -64,6 +64,9 @@ step "outputs against the reference evaluator (fusionctl verify)"
 step "latency, fused against op by op (fusionctl bench)"
 "$bin/fusionctl" bench --server "$server" "$model"
 
+step "six small models, one thread and all (fusionctl bench --suite)"
+"$bin/fusionctl" bench --server "$server" --suite
+
 step "warm: the same request again"
 "$bin/fusionctl" plan --server "$server" "$model" | grep -E '^(plan|time|kernels):'
 

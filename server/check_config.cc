@@ -5,24 +5,24 @@
 #include <filesystem>
 #include <set>
 
-#include "core/base/file.h"
-#include "core/base/launcher.h"
-#include "core/base/scratch.h"
-#include "core/base/trusted_path.h"
+#include "core/base/files/file.h"
+#include "core/base/files/launcher.h"
+#include "core/base/files/scratch.h"
+#include "core/base/files/trusted_path.h"
 #include "core/base/utc_time.h"
-#include "core/cache/rocks_schema.h"
-#include "core/cache/store_lock.h"
+#include "core/cache/rocks/rocks_schema.h"
+#include "core/cache/rocks/store_lock.h"
 #include "core/compile/toolchain.h"
 #include "core/compile/worker_pool.h"
-#include "core/plan/rule_match.h"
-#include "core/wire/registered_kernels.h"
-#include "core/wire/rules.h"
-#include "server/known_callers.h"
-#include "server/listen_address.h"
+#include "core/plan/rules/rule_match.h"
+#include "core/wire/options/registered_kernels.h"
+#include "core/wire/options/rules.h"
+#include "server/access/known_callers.h"
+#include "server/access/signer.h"
+#include "server/config/trusted_files.h"
+#include "server/observe/status_page.h"
 #include "server/options_of.h"
-#include "server/signer.h"
-#include "server/status_page.h"
-#include "server/trusted_files.h"
+#include "server/transport/listen_address.h"
 
 namespace fusion {
 namespace {

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/daemon.h"
 
 namespace fusion {

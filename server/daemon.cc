@@ -4,39 +4,39 @@
 #include <atomic>
 #include <thread>
 
-#include "core/base/file.h"
-#include "core/base/launcher.h"
-#include "core/base/named_thread.h"
-#include "core/base/scratch.h"
-#include "core/base/server_state.h"
-#include "core/cache/disk_stores.h"
-#include "core/cache/memory_measurements.h"
-#include "core/cache/memory_store.h"
+#include "core/base/files/file.h"
+#include "core/base/files/launcher.h"
+#include "core/base/files/scratch.h"
+#include "core/base/files/server_state.h"
+#include "core/base/threads/named_thread.h"
+#include "core/cache/memory/memory_measurements.h"
+#include "core/cache/memory/memory_store.h"
 #include "core/cache/metered_store.h"
+#include "core/cache/rocks/disk_stores.h"
 #include "core/cache/tiered_store.h"
 #include "core/compile/quarantine.h"
 #include "core/compile/toolchain.h"
 #include "core/compile/worker_pool.h"
 #include "core/learn/latency_book.h"
 #include "core/pipeline/plan_fusion.h"
-#include "core/plan/rule_match.h"
-#include "core/wire/registered_kernels.h"
-#include "core/wire/rules.h"
-#include "server/admission.h"
-#include "server/authenticator.h"
-#include "server/capabilities.h"
-#include "server/certificates.h"
-#include "server/connection_listener.h"
-#include "server/event.h"
-#include "server/grpc_server.h"
-#include "server/listen_address.h"
-#include "server/log_sample.h"
-#include "server/metrics.h"
+#include "core/plan/rules/rule_match.h"
+#include "core/wire/options/registered_kernels.h"
+#include "core/wire/options/rules.h"
+#include "server/access/authenticator.h"
+#include "server/access/signer.h"
+#include "server/admission/admission.h"
+#include "server/admission/event.h"
+#include "server/admission/log_sample.h"
+#include "server/config/trusted_files.h"
+#include "server/observe/metrics.h"
+#include "server/observe/status_page.h"
+#include "server/observe/web.h"
 #include "server/options_of.h"
-#include "server/signer.h"
-#include "server/status_page.h"
-#include "server/trusted_files.h"
-#include "server/web.h"
+#include "server/rpc/capabilities.h"
+#include "server/rpc/grpc_server.h"
+#include "server/transport/certificates.h"
+#include "server/transport/connection_listener.h"
+#include "server/transport/listen_address.h"
 
 namespace fusion {
 namespace {
@@ -112,7 +112,7 @@ class RunningDaemon final : public Daemon {
                         .inflight_bytes = config().max_inflight_bytes,
                         .streams = config().max_streams,
                         .tenants = config().tenant_limits});
-    warm_ = std::make_unique<WarmAnswers>(*store_, RecentBytesOf(config()));
+    warm_ = std::make_unique<ResponseCache>(*store_, RecentBytesOf(config()));
     ASSIGN_OR_RETURN(grpc_, GrpcServer::Start(GrpcOptions(), Parts()));
     facts_.addresses = grpc_->addresses();
     reloader_ = NamedThread("file-watcher", [this] { WatchFiles(); });
@@ -491,7 +491,7 @@ class RunningDaemon final : public Daemon {
   Capabilities capabilities_;  // but for what workers say of themselves
   std::unique_ptr<FusionPipeline> pipeline_;
   std::unique_ptr<LatencyBook> book_;
-  std::unique_ptr<WarmAnswers> warm_;
+  std::unique_ptr<ResponseCache> warm_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<GrpcServer> grpc_;
   std::unique_ptr<HttpServer> admin_;  // answers while the rest drains

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/logging.h"
-#include "server/config.h"
+#include "server/config/config.h"
 
 namespace fusion {
 

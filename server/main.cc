@@ -13,13 +13,13 @@
 #include <thread>
 
 #include "absl/synchronization/mutex.h"
-#include "core/base/named_thread.h"
-#include "core/base/shortage.h"
-#include "core/base/utf8.h"
+#include "core/base/text/utf8.h"
+#include "core/base/threads/named_thread.h"
+#include "core/base/threads/shortage.h"
 #include "server/check_config.h"
 #include "server/daemon.h"
-#include "server/grpc_server.h"
-#include "server/service_notice.h"
+#include "server/observe/service_notice.h"
+#include "server/rpc/grpc_server.h"
 
 // Read by jemalloc before main. Buffers from 1 MiB on go back to the system when they are freed,
 // the rest within a second, also where nothing allocates any more: else requests of 5 MB that are

@@ -1,6 +1,6 @@
 #include "server/options_of.h"
 
-#include "server/listen_address.h"
+#include "server/transport/listen_address.h"
 
 namespace fusion {
 

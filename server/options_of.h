@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "core/cache/rocks_store.h"
+#include "core/cache/rocks/rocks_store.h"
 #include "core/compile/toolchain.h"
 #include "core/compile/worker_process.h"
-#include "server/certificates.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/daemon.h"
+#include "server/transport/certificates.h"
 
 namespace fusion {
 

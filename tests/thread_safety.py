@@ -25,9 +25,9 @@ import compile_database  # noqa: E402
 
 FLAGS = ["-fsyntax-only", "-Wthread-safety", "-Werror=thread-safety", "-Wno-unknown-warning-option"]
 LOCK = "  MutexLock lock(&mutex_);\n"
-# core/base/mutex.h wraps it.
+# core/base/threads/mutex.h wraps it.
 FOREIGN = re.compile(r"\bstd::(mutex|shared_mutex|lock_guard|unique_lock|scoped_lock)\b|\babsl::Mutex")
-FOREIGN_ALLOWED = {"core/base/mutex.h"}
+FOREIGN_ALLOWED = {"core/base/threads/mutex.h"}
 # A mutex that guards something else than members says what, on its line or right above.
 MEMBER = re.compile(r"^(\s*//.*\n)?\s*(?:mutable )?Mutex (\w+);( *//)?", re.MULTILINE)
 
@@ -45,7 +45,7 @@ def unguarded(texts):
     for name, text in texts.items():
         found = FOREIGN.search(text)
         if found and name not in FOREIGN_ALLOWED:
-            yield f"{name}: {found.group()} is invisible to clang: use core/base/mutex.h"
+            yield f"{name}: {found.group()} is invisible to clang: use core/base/threads/mutex.h"
         for above, mutex, beside in MEMBER.findall(text):
             if not (above or beside) and f"GUARDED_BY({mutex})" not in text:
                 yield f"{name}: nothing says ABSL_GUARDED_BY({mutex})"
@@ -73,8 +73,8 @@ def in_batches(database, chosen, scratch):
 
 def broken_copy(database, text, scratch):
     """compile_one's arguments for memory_store.cc without its first lock."""
-    directory, words, _ = database[str(ROOT / "core/cache/memory_store.cc")]
-    assert LOCK in text, "core/cache/memory_store.cc holds no lock to take away"
+    directory, words, _ = database[str(ROOT / "core/cache/memory/memory_store.cc")]
+    assert LOCK in text, "core/cache/memory/memory_store.cc holds no lock to take away"
     copy = pathlib.Path(scratch) / "memory_store.cc"
     copy.write_text(text.replace(LOCK, "", 1))
     return directory, [*words[:-1], str(copy)]
@@ -104,7 +104,7 @@ def main():
         broken = threads.submit(
             compile_one,
             compiler,
-            *broken_copy(database, texts["core/cache/memory_store.cc"], scratch),
+            *broken_copy(database, texts["core/cache/memory/memory_store.cc"], scratch),
         )
         jobs = [
             threads.submit(compile_one, compiler, *batch)

@@ -2,7 +2,7 @@
 # Runs clang-tidy (checks: .clang-tidy) over sources of ours, with the compile commands of a build.
 #
 #   tests/tidy.sh                          core/base and core/tensor: the bounded set of CI
-#   tests/tidy.sh core/op server/web.cc    folders and files
+#   tests/tidy.sh core/op server/observe/web.cc   folders and files
 #   tests/tidy.sh --since main             sources changed since that commit, untracked ones too
 #   tests/tidy.sh --all                    everything; minutes
 #

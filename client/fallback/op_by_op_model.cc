@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <set>
 
-#include "core/graph/evaluate.h"
+#include "core/graph/evaluate/evaluate.h"
 #include "core/import/import.h"
 #include "core/onnx/open_dim.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/fused_model.h"
-#include "core/base/mutex.h"
+#include "core/base/threads/mutex.h"
 #include "core/bundle/options.h"
 #include "core/custom/custom_ops.h"
 #include "core/graph/graph.h"

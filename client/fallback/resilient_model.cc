@@ -5,7 +5,7 @@
 #include <system_error>
 
 #include "client/detect_target.h"
-#include "core/base/named_thread.h"
+#include "core/base/threads/named_thread.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
 #include "core/onnx/weight_source.h"

@@ -11,10 +11,15 @@
 #include <exception>
 #include <nlohmann/json.hpp>
 
-#include "client/fusionctl/session.h"
-#include "client/fusionctl/user_words.h"
-#include "core/base/file.h"
-#include "core/base/shortage.h"
+#include "client/fusionctl/args/arguments.h"
+#include "client/fusionctl/args/exit_code.h"
+#include "client/fusionctl/args/user_words.h"
+#include "client/fusionctl/commands/commands.h"
+#include "client/fusionctl/input/option_files.h"
+#include "client/fusionctl/output/print.h"
+#include "client/fusionctl/output/terminal.h"
+#include "core/base/files/file.h"
+#include "core/base/threads/shortage.h"
 
 namespace fusion {
 namespace {

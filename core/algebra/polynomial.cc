@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/op/expr.h"
+#include "core/op/body/expr.h"
 
 namespace fusion {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/algebra/leaves.h"
-#include "core/op/index_map.h"
+#include "core/op/body/index_map.h"
 
 namespace fusion {
 

@@ -3,9 +3,9 @@
 #include <openssl/sha.h>
 
 #include "core/base/hash_stream.h"
-#include "core/base/hex_digit.h"
 #include "core/base/key_field.h"
-#include "core/base/text.h"
+#include "core/base/text/hex_digit.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 

@@ -8,8 +8,8 @@
 #include <array>
 #include <nlohmann/json.hpp>
 
+#include "core/base/text/utf8.h"
 #include "core/base/trace.h"
-#include "core/base/utf8.h"
 
 namespace fusion {
 namespace {

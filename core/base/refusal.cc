@@ -13,7 +13,8 @@ constexpr RefusalEntry kTable[] = {
     {RefusalCode::kLoop, "loop", Verdict::kRefused,
      "a part is a loop: its launches run once in every pass, and by themselves"},
     {RefusalCode::kOpaque, "opaque", Verdict::kRefused,
-     "a part is no loop over elements (a sort, a running sum, a choice of boxes): it is a kernel of "
+     "a part is no loop over elements (a sort, a running sum, a choice of boxes): it is a kernel "
+     "of "
      "its own"},
     {RefusalCode::kLarge, "large", Verdict::kRefused,
      "together they have more loop ops than one kernel may have"},

@@ -4,7 +4,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 

@@ -7,7 +7,7 @@
 #include <random>
 #include <utility>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <ctime>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 

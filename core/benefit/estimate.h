@@ -5,7 +5,7 @@
 
 #include "core/bundle/plan.h"
 #include "core/device/device_spec.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/ir/schedule.h"
 
 namespace fusion {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/op/opaque.h"
-#include "core/schedule/opaque.h"
+#include "core/op/indexed/opaque.h"
+#include "core/schedule/lower/opaque.h"
 
 namespace fusion {
 namespace {

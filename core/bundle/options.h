@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/bundle/rules.h"
+#include "core/bundle/rules/rules.h"
 #include "core/tensor/bound_strides.h"
 #include "core/tensor/shared_buffer.h"
 
@@ -102,7 +102,7 @@ struct PlanOptions {
   bool guard = false;
   /// How much may be spent on trying other tiles than those that the benefit model picks: kernels
   /// are compiled with some, timed on the machine of the service, and the fastest stay
-  /// (core/pipeline/tile_search.h). 0: nothing is tried; at most kMaxOptLevel.
+  /// (core/pipeline/kernels/tile_search.h). 0: nothing is tried; at most kMaxOptLevel.
   int opt_level = 0;
   /// Groups and cuts to plan with, whatever the planner would choose; null: it chooses.
   std::shared_ptr<const PlanLock> lock;

@@ -133,7 +133,7 @@ struct PlanGroup {
   /// StructureHash of its ops: equal for kernels of one structure, whatever their sizes. Empty if
   /// fewer than two of them compute something, and for one that RunsInTurn.
   std::string structure;
-  /// Name of the registered kernel that it runs (core/bundle/registered_kernel.h); empty: a
+  /// Name of the registered kernel that it runs (core/bundle/rules/registered_kernel.h); empty: a
   /// generated one.
   std::string registered;
 };
@@ -203,8 +203,8 @@ enum class DecisionSubject : uint8_t {
 };
 
 /// A change that would turn a verdict.
-struct PlanFlip {
-  std::string what;   // one of core/bundle/flip_words.h
+struct WhatIf {
+  std::string what;   // one of core/bundle/what_if_words.h
   double value = 0;   // that it would have to have
   std::string words;  // "gains if a launch cost more than 3.2 us (it costs 1.5 us)"
 };
@@ -230,7 +230,7 @@ struct PlanDecision {
   std::optional<Estimate> second;     // the side that reads
   std::optional<Estimate> together;   // as one kernel; not set: no kernel can hold it
   double benefit_us = 0;              // of one kernel, negative is a loss; 0 without `together`
-  std::vector<PlanFlip> flips;        // the smallest change first
+  std::vector<WhatIf> what_ifs;       // the smallest change first
   std::vector<DecisionPlace> places;  // at least one
   int64_t times = 0;                  // that the entry holds; more than places: the first of them
 };
@@ -276,7 +276,7 @@ struct PlanDevice {
 
 /// A whole plan that the planner weighed: what it takes of time, of memory and of the compiler.
 struct PlanPoint {
-  std::string name;       // how it was found: one of those of core/plan/frontier.h
+  std::string name;       // how it was found: one of those of core/plan/search/frontier.h
   double latency_us = 0;  // estimated time of a run, as rules weigh it
   /// What a run holds beside its inputs, its outputs and the weights: the arena, the scratch of all
   /// threads and the workspace.
@@ -347,7 +347,7 @@ struct Plan {
   PlanTotals op_by_op;  // the same graph, one kernel per node
   std::vector<PlanFallback> fallbacks;
   std::vector<SkippedPass> skipped_passes;  // each pass once
-  std::vector<PlanDecision> decisions;  // groups, then pairs, then siblings, then candidates
+  std::vector<PlanDecision> decisions;      // groups, then pairs, then siblings, then candidates
   /// Candidates that the search weighed: every join of two groups that it estimated, or that it
   /// refused without. `decisions` holds the first kMaxCandidateEntries different ones.
   int64_t candidates = 0;

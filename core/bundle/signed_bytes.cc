@@ -1,6 +1,6 @@
 #include "core/bundle/signed_bytes.h"
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 

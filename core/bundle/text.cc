@@ -158,7 +158,7 @@ std::string DecisionsText(const Plan& plan) {
     if (d.times > 1) StrAppend(&where, StrCat(" and ", d.times - 1, " more"));
     StrAppend(&out, StrCat("  ", where, "  ", d.code.empty() ? VerdictName(d.verdict) : d.code,
                            ": ", d.reason, "\n"));
-    for (const PlanFlip& flip : d.flips) StrAppend(&out, StrCat("    ", flip.words, "\n"));
+    for (const WhatIf& what_if : d.what_ifs) StrAppend(&out, StrCat("    ", what_if.words, "\n"));
   }
   return out;
 }

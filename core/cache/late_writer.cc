@@ -4,7 +4,7 @@
 #include <system_error>
 #include <utility>
 
-#include "core/base/named_thread.h"
+#include "core/base/threads/named_thread.h"
 
 namespace fusion {
 namespace {

@@ -6,12 +6,12 @@
 #include <memory>
 #include <utility>
 
-#include "core/base/cancel.h"
-#include "core/base/interest.h"
-#include "core/base/mutex.h"
-#include "core/base/result_cell.h"
-#include "core/base/retry_after.h"
-#include "core/base/task_executor.h"
+#include "core/base/threads/cancel.h"
+#include "core/base/threads/interest.h"
+#include "core/base/threads/mutex.h"
+#include "core/base/threads/result_cell.h"
+#include "core/base/threads/retry_after.h"
+#include "core/base/threads/task_executor.h"
 
 namespace fusion {
 

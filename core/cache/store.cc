@@ -1,6 +1,6 @@
 #include "core/cache/store.h"
 
-#include "core/base/server_state.h"
+#include "core/base/files/server_state.h"
 
 namespace fusion {
 namespace {

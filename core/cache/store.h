@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/cancel.h"
 #include "core/base/status.h"
+#include "core/base/threads/cancel.h"
 #include "core/bundle/report.h"
 #include "core/cache/store_upkeep.h"
 #include "core/wire/stored_plan.h"

@@ -4,7 +4,7 @@
 #include <cstring>
 #include <utility>
 
-#include "core/base/access_limits.h"
+#include "core/base/files/access_limits.h"
 #include "core/base/kernel_abi.h"
 #include "core/bundle/signed_bytes.h"
 #include "core/wire/kernel.h"

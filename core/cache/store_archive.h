@@ -9,8 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/files/signature.h"
 #include "core/base/hash_stream.h"
-#include "core/base/signature.h"
 #include "core/cache/store.h"
 
 namespace fusion {

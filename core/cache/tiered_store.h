@@ -3,7 +3,7 @@
 #include <atomic>
 #include <memory>
 
-#include "core/base/mutex.h"
+#include "core/base/threads/mutex.h"
 #include "core/cache/late_writer.h"
 #include "core/cache/store.h"
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/graph/program.h"
+#include "core/graph/program/program.h"
 #include "core/tensor/host_tensor.h"
 
 namespace fusion {

@@ -10,10 +10,10 @@
 #include "core/base/quantile.h"
 #include "core/check/kernel_run.h"
 #include "core/device/host_isa.h"
-#include "core/graph/test_values.h"
+#include "core/graph/evaluate/test_values.h"
 #include "core/runtime/loaded_kernel.h"
 #include "core/runtime/task_pool.h"
-#include "core/schedule/reference.h"
+#include "core/schedule/lower/reference.h"
 
 namespace fusion {
 namespace {

@@ -3,8 +3,8 @@
 #include <vector>
 
 #include "core/runtime/loaded_kernel.h"
-#include "core/schedule/reference.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/ir/schedule.h"
+#include "core/schedule/lower/reference.h"
 
 namespace fusion {
 

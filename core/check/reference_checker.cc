@@ -9,9 +9,9 @@
 #include "core/check/forgiving.h"
 #include "core/check/kernel_run.h"
 #include "core/device/host_isa.h"
-#include "core/graph/evaluate.h"
-#include "core/graph/halves.h"
-#include "core/graph/test_values.h"
+#include "core/graph/evaluate/evaluate.h"
+#include "core/graph/evaluate/test_values.h"
+#include "core/graph/program/half_precision.h"
 
 namespace fusion {
 namespace {

@@ -6,7 +6,7 @@
 #include "core/bundle/plan.h"
 #include "core/compile/kernel_checker.h"
 #include "core/runtime/loaded_kernel.h"
-#include "core/schedule/reference.h"
+#include "core/schedule/lower/reference.h"
 #include "core/tensor/compare.h"
 
 namespace fusion {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/device/device_spec.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/ir/schedule.h"
 
 namespace fusion {
 

@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/job.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
+#include "core/base/threads/job.h"
 
 namespace fusion {
 

@@ -6,7 +6,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "core/base/decimal_numbers.h"
+#include "core/base/text/decimal_numbers.h"
 #include "core/codegen/backend.h"
 
 namespace fusion {

@@ -1,6 +1,6 @@
 #include "core/codegen/registered_source.h"
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 namespace {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "core/base/launcher.h"
+#include "core/base/files/launcher.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/base/unique_fd.h"
 
 namespace fusion {
 

@@ -10,7 +10,7 @@
 #include <cerrno>
 #include <system_error>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 
 namespace fusion {
 namespace {

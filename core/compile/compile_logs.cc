@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 
 namespace fusion {
 namespace {

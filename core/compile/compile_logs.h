@@ -4,8 +4,8 @@
 #include <string_view>
 
 #include "core/base/hash.h"
-#include "core/base/mutex.h"
 #include "core/base/status.h"
+#include "core/base/threads/mutex.h"
 
 namespace fusion {
 

@@ -5,8 +5,8 @@
 #include <string_view>
 
 #include "core/base/clock.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/status.h"
-#include "core/base/unique_fd.h"
 
 namespace fusion {
 

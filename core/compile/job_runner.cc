@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/compile/toolchain.h"
 
 namespace fusion {

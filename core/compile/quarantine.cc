@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/base/unix_time.h"
 #include "core/base/utc_time.h"
 

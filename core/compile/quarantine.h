@@ -8,8 +8,8 @@
 
 #include "core/base/clock.h"
 #include "core/base/hash.h"
-#include "core/base/mutex.h"
 #include "core/base/status.h"
+#include "core/base/threads/mutex.h"
 
 namespace fusion {
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "core/base/clock.h"
-#include "core/base/mutex.h"
+#include "core/base/threads/mutex.h"
 
 namespace fusion {
 

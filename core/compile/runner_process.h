@@ -3,7 +3,7 @@
 #include <functional>
 #include <string>
 
-#include "core/compile/sandbox.h"
+#include "core/compile/sandbox/sandbox.h"
 
 namespace fusion {
 

@@ -7,8 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <system_error>
 
-#include "core/base/file.h"
-#include "core/base/server_state.h"
+#include "core/base/files/file.h"
+#include "core/base/files/server_state.h"
 #include "core/compile/freestanding.h"
 
 namespace fusion {

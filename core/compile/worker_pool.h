@@ -9,11 +9,11 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/cancel.h"
-#include "core/base/fair_queue.h"
 #include "core/base/logging.h"
-#include "core/base/mutex.h"
-#include "core/base/result_cell.h"
+#include "core/base/threads/cancel.h"
+#include "core/base/threads/fair_queue.h"
+#include "core/base/threads/mutex.h"
+#include "core/base/threads/result_cell.h"
 #include "core/base/trace.h"
 #include "core/bundle/plan.h"
 #include "core/compile/compile_logs.h"
@@ -155,6 +155,11 @@ class WorkerPool {
   const CompileLogs& logs() const { return logs_; }
 
  private:
+  // How late a cancellation, a limit or Stop may be noticed; answers of a worker wake up at once.
+  static constexpr Nanoseconds kSlice = std::chrono::milliseconds(20);
+  // For a worker that hung up to die of its own signal, so that the message can name it.
+  static constexpr Nanoseconds kCrashGrace = std::chrono::milliseconds(500);
+
   // A job, or a race.
   struct Task {
     CompileJob job;

@@ -9,8 +9,8 @@
 #include <map>
 #include <system_error>
 
-#include "core/base/file.h"
-#include "core/base/mutex.h"
+#include "core/base/files/file.h"
+#include "core/base/threads/mutex.h"
 #include "core/compile/child_process.h"
 #include "core/compile/resource_use.h"
 #include "core/compile/worker_protocol.h"

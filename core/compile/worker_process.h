@@ -6,7 +6,7 @@
 
 #include "core/compile/command.h"
 #include "core/compile/frame_channel.h"
-#include "core/compile/sandbox.h"
+#include "core/compile/sandbox/sandbox.h"
 
 namespace fusion {
 

@@ -8,7 +8,7 @@
 
 #include "core/custom/syntax.h"
 #include "core/op/attr.h"
-#include "core/op/loop_body.h"
+#include "core/op/body/loop_body.h"
 
 namespace fusion {
 
@@ -45,8 +45,8 @@ inline constexpr int64_t kMaxCustomOpBytes = int64_t{1} << 16;
 /// Without "->" inputs are named plainly; with it every input says its dims, the result its own,
 /// "for" gives the extents of further axes (+ - * / over dims, integers and int attributes), and
 /// inputs are read at indices that are sums of axes times constants. Functions: those of
-/// core/op/scalar.h by name, and casts by element type: f32(x). Numbers and attributes take the
-/// type of what they are combined with; int and float do not mix without a cast.
+/// core/op/body/scalar.h by name, and casts by element type: f32(x). Numbers and attributes take
+/// the type of what they are combined with; int and float do not mix without a cast.
 class CustomOps {
  public:
   CustomOps() = default;

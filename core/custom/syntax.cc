@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/expression_parser.h"
+#include "core/base/parse/expression_parser.h"
 #include "core/op/op_def.h"
 
 namespace fusion {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/op/scalar.h"
+#include "core/op/body/scalar.h"
 
 namespace fusion {
 

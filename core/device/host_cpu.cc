@@ -6,7 +6,7 @@
 #include <fstream>
 #include <thread>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

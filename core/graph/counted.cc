@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/op/opaque.h"
+#include "core/op/indexed/opaque.h"
 
 namespace fusion {
 namespace {

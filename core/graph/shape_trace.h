@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "core/op/shape_decision.h"
+#include "core/op/body/shape_decision.h"
 
 namespace fusion {
 

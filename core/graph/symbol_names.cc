@@ -5,7 +5,7 @@
 #include <charconv>
 
 #include "absl/strings/cord.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 namespace {

@@ -1,5 +1,5 @@
-// operator new and delete that charge the job of their thread (core/base/job.h), for programs that
-// run jobs. Memory comes from malloc, which may be another allocator's.
+// operator new and delete that charge the job of their thread (core/base/threads/job.h), for
+// programs that run jobs. Memory comes from malloc, which may be another allocator's.
 
 #include <malloc.h>
 
@@ -8,7 +8,7 @@
 #include <limits>
 #include <new>
 
-#include "core/base/job.h"
+#include "core/base/threads/job.h"
 
 namespace {
 

@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/cancel.h"
 #include "core/base/clock.h"
-#include "core/base/mutex.h"
+#include "core/base/threads/cancel.h"
+#include "core/base/threads/mutex.h"
 #include "core/cache/measurement_store.h"
 #include "core/cache/store.h"
 

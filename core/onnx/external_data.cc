@@ -8,7 +8,7 @@
 #include <cstring>
 #include <optional>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 
 namespace fusion {
 namespace {

@@ -8,7 +8,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/onnx/model_edits.h"
 
 namespace fusion {

@@ -12,8 +12,8 @@
 #include <fstream>
 #include <optional>
 
-#include "core/base/file.h"
-#include "core/base/unwritable.h"
+#include "core/base/files/file.h"
+#include "core/base/files/unwritable.h"
 
 namespace fusion {
 namespace {

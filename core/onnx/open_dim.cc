@@ -1,6 +1,6 @@
 #include "core/onnx/open_dim.h"
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 

@@ -16,8 +16,8 @@
 #include <map>
 #include <optional>
 
-#include "core/base/file.h"
-#include "core/base/unwritable.h"
+#include "core/base/files/file.h"
+#include "core/base/files/unwritable.h"
 #include "core/onnx/tensor_proto.h"
 #include "core/tensor/npy.h"
 

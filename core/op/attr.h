@@ -6,7 +6,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/lexer.h"
+#include "core/base/parse/lexer.h"
 #include "core/tensor/host_tensor.h"
 
 namespace fusion {

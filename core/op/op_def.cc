@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "core/base/job.h"
+#include "core/base/threads/job.h"
+#include "core/op/body/tensor_size.h"
 #include "core/op/derive.h"
-#include "core/op/tensor_size.h"
 
 namespace fusion {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/op/attr.h"
-#include "core/op/loop_body.h"
-#include "core/op/shape_decision.h"
+#include "core/op/body/loop_body.h"
+#include "core/op/body/shape_decision.h"
 
 namespace fusion {
 
@@ -192,8 +192,8 @@ struct OpDef {
 
   /// Primitive: the loop body of output `output`.
   std::function<absl::StatusOr<LoopBody>(const OpCall&, int output)> body = nullptr;
-  /// Opaque: the type of the one output. What it does, evaluator, schedules and backends know by the
-  /// op's name (core/op/opaque.h).
+  /// Opaque: the type of the one output. What it does, evaluator, schedules and backends know by
+  /// the op's name (core/op/indexed/opaque.h).
   std::function<absl::StatusOr<TensorType>(const OpCall&)> opaque = nullptr;
   /// Composite: the value of output 0 in terms of other ops; Decomposition::SetOutput gives further
   /// ones.

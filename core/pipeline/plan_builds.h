@@ -10,16 +10,16 @@
 #include <vector>
 
 #include "core/base/logging.h"
-#include "core/base/mutex.h"
-#include "core/base/result_cell.h"
-#include "core/base/thread_pool.h"
+#include "core/base/threads/mutex.h"
+#include "core/base/threads/result_cell.h"
+#include "core/base/threads/thread_pool.h"
 #include "core/bundle/answer.h"
 #include "core/cache/single_flight.h"
 #include "core/cache/store.h"
-#include "core/pipeline/kernel_builds.h"
-#include "core/pipeline/kernel_registry.h"
+#include "core/pipeline/kernels/kernel_builds.h"
+#include "core/pipeline/kernels/kernel_registry.h"
+#include "core/pipeline/kernels/tile_search.h"
 #include "core/pipeline/planning.h"
-#include "core/pipeline/tile_search.h"
 
 namespace fusion {
 
@@ -152,7 +152,7 @@ class PlanBuilds {
     std::vector<std::pair<size_t, KernelBuilds::Claim>> claims;  // those under way
   };
 
-  using FlightKey = std::pair<Digest, Alone>;
+  using FlightKey = std::pair<Digest, UnfusedNodes>;
   // How far a search is.
   struct SearchCount {
     std::atomic<int> done{0};
@@ -175,7 +175,7 @@ class PlanBuilds {
     int waiters = 0;
     bool goes_on = false;
   };
-  class Teller;
+  class ProgressReporter;
   class Bench;
 
   static int DoneOf(const Batch& batch);
@@ -194,7 +194,7 @@ class PlanBuilds {
   bool IsFurther(const StoredPlan& tuned);
 
   BuiltOr AwaitSearch(const FlightKey& key, const std::shared_ptr<const Built>& picks,
-                      const CancelToken& waiter, Teller* teller, bool goes_on);
+                      const CancelToken& waiter, ProgressReporter* reporter, bool goes_on);
   absl::StatusOr<std::shared_ptr<Search>> Join(const FlightKey& key,
                                                const std::shared_ptr<const Built>& picks,
                                                bool goes_on);

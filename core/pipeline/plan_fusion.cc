@@ -4,9 +4,9 @@
 #include <map>
 
 #include "absl/strings/cord.h"
-#include "core/pipeline/miss.h"
+#include "core/pipeline/requests/miss.h"
 #include "core/plan/planner.h"
-#include "core/wire/tile_search.h"
+#include "core/wire/options/tile_search.h"
 
 namespace fusion {
 namespace {
@@ -79,7 +79,7 @@ void WarnSearch(const TileSearch& search, PlanReply* reply) {
 }
 
 void WarnUnfused(const Plan& plan, PlanReply* reply) {
-  const size_t unfused = AloneOf(plan).size();
+  const size_t unfused = UnfusedNodesOf(plan).size();
   if (unfused > 0) {
     reply->warnings.push_back(
         StrCat(unfused, " nodes are not fused: a kernel that held them failed"));
@@ -185,19 +185,20 @@ absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& req
   }
 
   // What is known but for its kernels or its texts is made again as it was.
-  Alone alone = known ? AloneOf(reply->stored->plan) : Alone();
+  UnfusedNodes unfused_nodes = known ? UnfusedNodesOf(reply->stored->plan) : UnfusedNodes();
   WorkPtr work = WithUnused(asked, known ? UnusedOf(reply->stored->plan) : registry_.Quarantined());
   if (known && !searches) work = WithSearch(work, SearchOf(reply->stored->plan));
-  ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned, Plan(work, alone, stages, reply));
+  ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned,
+                   Plan(work, unfused_nodes, stages, reply));
   if (answered) return absl::OkStatus();
   if (!known) reply->stored = planned->stored;
   if (compile) {
     std::shared_ptr<const StoredPlan> further = complete && searches ? reply->stored : nullptr;
     RETURN_IF_ERROR(AnswerBuilt(work, request, planned, std::move(further), stages, reply));
-    Alone built = AloneOf(reply->stored->plan);
+    UnfusedNodes built = UnfusedNodesOf(reply->stored->plan);
     std::map<std::string, std::string> unused = UnusedOf(reply->stored->plan);
     std::shared_ptr<const TileSearch> search = SearchOf(reply->stored->plan);
-    bool same = built == alone && unused == UnusedOf(planned->stored->plan) &&
+    bool same = built == unfused_nodes && unused == UnusedOf(planned->stored->plan) &&
                 SameSearch(work->search.get(), search.get());
     if (same || !NeedsPlanning(request.dumps)) return absl::OkStatus();
     // A kernel failed and its nodes were planned apart, or other tiles are faster: the texts are to
@@ -228,14 +229,14 @@ absl::StatusOr<bool> FusionPipeline::LookUp(const Work& work, PlanReply* reply) 
   return complete;
 }
 
-PlannedOr FusionPipeline::Plan(const WorkPtr& work, const Alone& alone, StageContext& stages,
-                               PlanReply* reply) {
+PlannedOr FusionPipeline::Plan(const WorkPtr& work, const UnfusedNodes& unfused_nodes,
+                               StageContext& stages, PlanReply* reply) {
   Nanoseconds start = clock_.Now();
   DumpKinds dumps = NeedsPlanning(stages.wanted) ? stages.wanted : DumpKinds();
   PlanOrigin origin;
-  ASSIGN_OR_RETURN(
-      std::shared_ptr<const Planned> planned,
-      planning_.Plan(work, alone, dumps, stages.cancel, &origin, stages.observer, stages.owner));
+  ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned,
+                   planning_.Plan(work, unfused_nodes, dumps, stages.cancel, &origin,
+                                  stages.observer, stages.owner));
   // Of the plan that is answered, not of one before it.
   std::erase_if(stages.dumps, [](const Dump& dump) { return dump.kind != DumpKind::kGraph; });
   stages.dumps.insert(stages.dumps.end(), planned->dumps.begin(), planned->dumps.end());

@@ -5,17 +5,17 @@
 #include <string>
 #include <vector>
 
-#include "core/base/cancel.h"
 #include "core/base/logging.h"
+#include "core/base/threads/cancel.h"
 #include "core/bundle/answer.h"
 #include "core/cache/store.h"
 #include "core/cache/store_archive.h"
 #include "core/device/device_spec.h"
 #include "core/pipeline/plan_builds.h"
-#include "core/pipeline/plan_request.h"
 #include "core/pipeline/planning.h"
-#include "core/pipeline/resolve.h"
-#include "core/pipeline/stage.h"
+#include "core/pipeline/requests/plan_request.h"
+#include "core/pipeline/requests/resolve.h"
+#include "core/pipeline/requests/stage.h"
 
 namespace fusion {
 
@@ -111,7 +111,8 @@ class FusionPipeline {
   absl::Status Answer(const WorkPtr& asked, const PlanRequest& request, StageContext& stages,
                       PlanReply* reply);
   absl::StatusOr<bool> LookUp(const Work& work, PlanReply* reply);
-  PlannedOr Plan(const WorkPtr& work, const Alone& alone, StageContext& stages, PlanReply* reply);
+  PlannedOr Plan(const WorkPtr& work, const UnfusedNodes& unfused_nodes, StageContext& stages,
+                 PlanReply* reply);
   absl::Status AnswerBuilt(const WorkPtr& work, const PlanRequest& request,
                            std::shared_ptr<const Planned> planned,
                            std::shared_ptr<const StoredPlan> known, StageContext& stages,

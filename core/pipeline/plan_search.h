@@ -3,9 +3,9 @@
 #include <memory>
 
 #include "core/compile/toolchain.h"
+#include "core/pipeline/kernels/tile_search.h"
 #include "core/pipeline/planning.h"
-#include "core/pipeline/tile_search.h"
-#include "core/plan/tile_candidates.h"
+#include "core/plan/cost/tile_candidates.h"
 
 namespace fusion {
 

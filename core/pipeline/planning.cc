@@ -4,12 +4,12 @@
 #include <optional>
 
 #include "core/base/heap_bytes.h"
-#include "core/base/retry_after.h"
+#include "core/base/threads/retry_after.h"
 #include "core/base/unix_time.h"
 #include "core/graph/heap_bytes.h"
-#include "core/pipeline/kernels.h"
-#include "core/pipeline/lock.h"
-#include "core/pipeline/tile_search.h"
+#include "core/pipeline/kernels/kernels.h"
+#include "core/pipeline/kernels/tile_search.h"
+#include "core/pipeline/requests/lock.h"
 #include "core/plan/planner.h"
 
 namespace fusion {
@@ -63,10 +63,10 @@ void Planning::Stop() {
   threads_.Stop();
 }
 
-PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
-                         const CancelToken& waiter, PlanOrigin* origin, StageObserver* observer,
-                         const WorkOwner& owner) {
-  PlanId id(work->planning_key, alone);
+PlannedOr Planning::Plan(const WorkPtr& work, const UnfusedNodes& unfused_nodes,
+                         const DumpKinds& dumps, const CancelToken& waiter, PlanOrigin* origin,
+                         StageObserver* observer, const WorkOwner& owner) {
+  PlanId id(work->planning_key, unfused_nodes);
   std::string told = "plan";
   if (observer != nullptr) observer->OnStage(told, 0, 0);
   if (dumps.empty()) {
@@ -105,15 +105,15 @@ PlannedOr Planning::Plan(const WorkPtr& work, const Alone& alone, const DumpKind
   decltype(flights_)::Caller caller{.owner = owner, .shared = &shared};
   if (follows) caller.meanwhile = tell;
   PlannedOr planned =
-      flights_.Run({work->planning_key, alone, dumps}, waiter, std::move(make), caller);
+      flights_.Run({work->planning_key, unfused_nodes, dumps}, waiter, std::move(make), caller);
   if (follows) tell();
   *origin = shared ? PlanOrigin::kShared : *late ? PlanOrigin::kRemembered : PlanOrigin::kMade;
   return planned;
 }
 
-PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
-                               Nanoseconds asked, StageObserver* observer, Interest& interest,
-                               const WorkOwner& owner) {
+PlannedOr Planning::MakeInTime(const Work& work, const UnfusedNodes& unfused_nodes,
+                               const DumpKinds& dumps, Nanoseconds asked, StageObserver* observer,
+                               Interest& interest, const WorkOwner& owner) {
   Nanoseconds start = clock_.Now();
   int64_t seconds = options_.limit / std::chrono::seconds(1);
   if (start - asked > options_.limit) {
@@ -124,7 +124,7 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
   stages.observer = observer;
   Job job("planning", options_.job, options_.memory, owner.tenant, &patience);
   stages.job = &job;
-  PlannedOr planned = Make(work, alone, stages);
+  PlannedOr planned = Make(work, unfused_nodes, stages);
   absl::Status overrun;
   if (absl::IsDeadlineExceeded(planned.status())) {
     overrun = ResourceExhausted("planning ", work.graph.nodes().size(), " nodes takes more than ",
@@ -136,7 +136,7 @@ PlannedOr Planning::MakeInTime(const Work& work, const Alone& alone, const DumpK
     return planned;
   }
   if (!dumps.empty()) return overrun;  // it may have been the texts
-  overruns_.Remember(DigestOf({work.planning_key, alone}), {overrun}, options_.failure_ttl);
+  overruns_.Remember(DigestOf({work.planning_key, unfused_nodes}), {overrun}, options_.failure_ttl);
   return overrun;
 }
 
@@ -148,7 +148,7 @@ Digest Planning::DigestOf(const PlanId& id) {
 }
 
 // What stages make of a canonical graph. Pure but for the clock.
-PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) {
+PlannedOr Planning::Make(const Work& work, UnfusedNodes unfused_nodes, StageContext& stages) {
   PlannedModel model;
   NamedKernels kernels;
   const CodegenIdentity codegen = IdentifyCodegen(work.device, toolchain_, work.options);
@@ -159,10 +159,10 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) {
       Job::Charge(std::exchange(held, 0));
       Job::Step();
       return work.family == nullptr
-                 ? MakePlan(work.graph, work.device, work.options, &stages.cancel, alone,
+                 ? MakePlan(work.graph, work.device, work.options, &stages.cancel, unfused_nodes,
                             work.registered, work.search.get(), options_.passes)
                  : PlanFamily(*work.family, work.graph, work.device, work.options, &stages.cancel,
-                              alone);
+                              unfused_nodes);
     });
     if (!made.ok() && work.options.lock != nullptr) {
       return BlameVersions(made.status(), work, codegen.version);
@@ -179,10 +179,10 @@ PlannedOr Planning::Make(const Work& work, Alone alone, StageContext& stages) {
       RETURN_IF_ERROR(CheckPinned(model.plan, kernels.refusals));
       break;
     }
-    size_t before = alone.size();
-    RETURN_IF_ERROR(IsolateFailures(model.plan, kernels.refusals, logger_, &alone));
-    if (!kernels.no_variant.empty()) alone.emplace(kNoVariant, kernels.no_variant);
-    if (alone.size() == before) break;
+    size_t before = unfused_nodes.size();
+    RETURN_IF_ERROR(IsolateFailures(model.plan, kernels.refusals, logger_, &unfused_nodes));
+    if (!kernels.no_variant.empty()) unfused_nodes.emplace(kNoVariant, kernels.no_variant);
+    if (unfused_nodes.size() == before) break;
   }
   CountSkipped(model.plan.skipped_passes);
   for (const std::string& note : model.notes) {

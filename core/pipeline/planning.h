@@ -7,20 +7,20 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/cancel.h"
-#include "core/base/job.h"
 #include "core/base/logging.h"
-#include "core/base/thread_pool.h"
+#include "core/base/threads/cancel.h"
+#include "core/base/threads/job.h"
+#include "core/base/threads/thread_pool.h"
 #include "core/bundle/answer.h"
 #include "core/bundle/plan_lock.h"
-#include "core/cache/failure_cache.h"
-#include "core/cache/lru_map.h"
+#include "core/cache/memory/failure_cache.h"
+#include "core/cache/memory/lru_map.h"
 #include "core/cache/single_flight.h"
 #include "core/cache/store.h"
 #include "core/compile/compile_job.h"
-#include "core/pipeline/isolate.h"
-#include "core/pipeline/kernels.h"
-#include "core/pipeline/resolve.h"
+#include "core/pipeline/kernels/isolate.h"
+#include "core/pipeline/kernels/kernels.h"
+#include "core/pipeline/requests/resolve.h"
 #include "core/rewrite/program_passes.h"
 
 namespace fusion {
@@ -64,7 +64,7 @@ enum class PlanOrigin : uint8_t { kMade, kShared, kRemembered };
 /// have gone it ends after PlanningOptions::linger. Threads are shared fairly between owners.
 ///
 ///   PlanOrigin origin;
-///   auto planned = planning.Plan(work, /*alone=*/{}, /*dumps=*/{}, cancel, &origin);
+///   auto planned = planning.Plan(work, /*unfused_nodes=*/{}, /*dumps=*/{}, cancel, &origin);
 ///
 /// Thread-safe. Everything referred to outlives it.
 class Planning {
@@ -74,15 +74,15 @@ class Planning {
   /// Stop().
   ~Planning();
 
-  /// The plan of `work` in which the nodes in `alone` fuse with nothing; made by this call, by an
-  /// equal one that is under way, or lately. With `dumps` never lately: texts come from the values
-  /// between stages, which are not kept. FailedPrecondition: what the request's lock pins does not
-  /// come out, or cannot be compiled. ResourceExhausted: it takes longer than the limit, or took
-  /// so long lately, or more than PlanningOptions::job, or too much waits to be planned. kCancelled
-  /// or kDeadlineExceeded if `waiter` ends first, which leaves the planning alone. Otherwise fails
-  /// as MakePlan does. `observer` (may be null) is told of the stages, which other threads run,
-  /// while this one waits.
-  PlannedOr Plan(const WorkPtr& work, const Alone& alone, const DumpKinds& dumps,
+  /// The plan of `work` in which the nodes in `unfused_nodes` fuse with nothing; made by this call,
+  /// by an equal one that is under way, or lately. With `dumps` never lately: texts come from the
+  /// values between stages, which are not kept. FailedPrecondition: what the request's lock pins
+  /// does not come out, or cannot be compiled. ResourceExhausted: it takes longer than the limit,
+  /// or took so long lately, or more than PlanningOptions::job, or too much waits to be planned.
+  /// kCancelled or kDeadlineExceeded if `waiter` ends first, which leaves the planning alone.
+  /// Otherwise fails as MakePlan does. `observer` (may be null) is told of the stages, which other
+  /// threads run, while this one waits.
+  PlannedOr Plan(const WorkPtr& work, const UnfusedNodes& unfused_nodes, const DumpKinds& dumps,
                  const CancelToken& waiter, PlanOrigin* origin, StageObserver* observer = nullptr,
                  const WorkOwner& owner = {});
 
@@ -116,13 +116,13 @@ class Planning {
 
  private:
   // What is made under other restrictions is another plan.
-  using PlanId = std::pair<Digest, Alone>;
+  using PlanId = std::pair<Digest, UnfusedNodes>;
   static Digest DigestOf(const PlanId& id);
 
-  PlannedOr MakeInTime(const Work& work, const Alone& alone, const DumpKinds& dumps,
+  PlannedOr MakeInTime(const Work& work, const UnfusedNodes& unfused_nodes, const DumpKinds& dumps,
                        Nanoseconds asked, StageObserver* observer, Interest& interest,
                        const WorkOwner& owner);
-  PlannedOr Make(const Work& work, Alone alone, StageContext& stages);
+  PlannedOr Make(const Work& work, UnfusedNodes unfused_nodes, StageContext& stages);
   void CountSkipped(const std::vector<SkippedPass>& skipped);
   void Remember(const PlanId& id, std::shared_ptr<const Planned> planned);
   std::shared_ptr<const Planned> Remembered(const PlanId& id);
@@ -133,7 +133,7 @@ class Planning {
   const Clock& clock_;
   CancelToken stopping_;
   ThreadPool threads_;
-  SingleFlight<std::tuple<Digest, Alone, DumpKinds>, Planned> flights_;
+  SingleFlight<std::tuple<Digest, UnfusedNodes, DumpKinds>, Planned> flights_;
   FailureCache overruns_;  // by DigestOf
   mutable Mutex mutex_;
   LruMap<PlanId, std::shared_ptr<const Planned>> remembered_ ABSL_GUARDED_BY(mutex_);

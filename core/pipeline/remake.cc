@@ -10,7 +10,7 @@ RemadePlan Unverified(const Parts&... parts) {
 }
 
 // A plan that went around something that failed where it was made.
-bool IsDetour(const Plan& plan) { return !AloneOf(plan).empty() || !UnusedOf(plan).empty(); }
+bool IsDetour(const Plan& plan) { return !UnfusedNodesOf(plan).empty() || !UnusedOf(plan).empty(); }
 
 // What the file says of kernels beside what was made; empty: the same.
 std::string WhyUnlike(const ClaimedPlan& claimed, const Built& built) {
@@ -51,7 +51,7 @@ absl::StatusOr<RemadePlan> FusionPipeline::Remake(const ClaimedPlan& claimed,
   const WorkOwner owner{.tenant = claimed.tenant, .background = true};
   PlanOrigin origin = PlanOrigin::kMade;
   const PlannedOr planned =
-      planning_.Plan(work, /*alone=*/{}, /*dumps=*/{}, cancel, &origin, nullptr, owner);
+      planning_.Plan(work, /*unfused_nodes=*/{}, /*dumps=*/{}, cancel, &origin, nullptr, owner);
   RETURN_IF_ERROR(cancel.Check());
   if (!planned.ok()) {
     return Unverified("it cannot be planned here: ", Message(planned.status()));

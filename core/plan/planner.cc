@@ -6,17 +6,18 @@
 
 #include "core/base/contains.h"
 #include "core/base/saturate.h"
-#include "core/graph/body_graph.h"
-#include "core/plan/assembler.h"
-#include "core/plan/follow_registered.h"
-#include "core/plan/follow_rules.h"
-#include "core/plan/frontier.h"
-#include "core/plan/ledger.h"
-#include "core/plan/loop_sets.h"
-#include "core/plan/pin.h"
-#include "core/plan/seen_graph.h"
+#include "core/graph/build/body_graph.h"
+#include "core/plan/assemble/assembler.h"
+#include "core/plan/cost/pin.h"
+#include "core/plan/ledger/ledger.h"
+#include "core/plan/obey/follow_registered.h"
+#include "core/plan/obey/follow_rules.h"
+#include "core/plan/rules/seen_graph.h"
+#include "core/plan/search/frontier.h"
+#include "core/plan/search/group_by_node.h"
+#include "core/plan/sets/loop_sets.h"
 #include "core/rewrite/program_passes.h"
-#include "core/schedule/tiles_text.h"
+#include "core/schedule/tiles/tiles_text.h"
 
 namespace fusion {
 namespace {
@@ -95,19 +96,20 @@ void Head(const DeviceSpec& device, const PlanOptions& options, Plan* plan) {
 // `nodes`: one kernel a node. `seen` null: rules and registered kernels see nothing.
 absl::StatusOr<ChosenPlan> Choose(const SeenGraph* seen, const Grouping& nodes,
                                   const PlanOptions& options,
-                                  const std::map<NodeId, std::string>& alone,
+                                  const std::map<NodeId, std::string>& unfused_nodes,
                                   const RegisteredOptions& registered, GroupEvaluator* evaluator,
                                   RegisteredOutcome* outcome) {
   if (options.fusion == FusionMode::kOpByOp) {
     return TakePlan(nodes, kOpByOpPoint, "the request asked for one kernel a node", evaluator);
   }
-  if (seen == nullptr) return ChoosePlan(nodes, options, alone, evaluator);
-  ASSIGN_OR_RETURN(Grouping start, FollowRules(*seen, nodes, options.rules, alone, evaluator));
+  if (seen == nullptr) return ChoosePlan(nodes, options, unfused_nodes, evaluator);
+  ASSIGN_OR_RETURN(Grouping start,
+                   FollowRules(*seen, nodes, options.rules, unfused_nodes, evaluator));
   if (!registered.kernels.empty()) {
     ASSIGN_OR_RETURN(start, FollowRegistered(*seen, nodes, std::move(start), registered.kernels,
-                                             registered.unused, alone, evaluator, outcome));
+                                             registered.unused, unfused_nodes, evaluator, outcome));
   }
-  return ChoosePlan(start, options, alone, evaluator);
+  return ChoosePlan(start, options, unfused_nodes, evaluator);
 }
 
 // What a plan is made from.
@@ -118,7 +120,7 @@ struct Asked {
   const DeviceSpec& device;
   const PlanOptions& options;
   const CancelToken* cancel;
-  const std::map<NodeId, std::string>& alone;
+  const std::map<NodeId, std::string>& unfused_nodes;
   const RegisteredOptions& registered;
   const std::vector<ProgramPass>& passes;
   /// The program as it is before passes.
@@ -151,7 +153,7 @@ absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(
                    .device = asked.device,
                    .options = options,
                    .cancel = asked.cancel,
-                   .alone = asked.alone,
+                   .unfused_nodes = asked.unfused_nodes,
                    .registered = asked.registered,
                    .passes = asked.passes,
                    .stated = [&op]() -> absl::StatusOr<Program> { return *op.loop->body; },
@@ -242,8 +244,8 @@ int64_t BytesOfPass(const Program& program) {
 }
 
 absl::Status PlanNarrowed(const Asked& asked, ProgramOf of, PlannedModel* model) {
-  const auto& [graph, seen, given, options, cancel, alone, registered, passes, stated, without,
-               member, search] = asked;
+  const auto& [graph, seen, given, options, cancel, unfused_nodes, registered, passes, stated,
+               without, member, search] = asked;
   const DeviceSpec device =
       of == ProgramOf::kBody ? given.InLoop(BytesOfPass(model->program)) : given;
   GroupEvaluator evaluator(model->program, device, options, cancel,
@@ -265,11 +267,11 @@ absl::Status PlanNarrowed(const Asked& asked, ProgramOf of, PlannedModel* model)
       ChosenPlan chosen,
       pinned.has_value()
           ? TakePlan(*std::move(pinned), kLockPoint, "the request has a lock", &evaluator)
-          : Choose(seen, nodes, options, alone, registered, &evaluator, &outcome));
+          : Choose(seen, nodes, options, unfused_nodes, registered, &evaluator, &outcome));
   model->notes = std::move(outcome.notes);
   Plan& plan = model->plan;
   Head(device, options, &plan);
-  for (const auto& [node, reason] : alone) plan.fallbacks.push_back({node, reason});
+  for (const auto& [node, reason] : unfused_nodes) plan.fallbacks.push_back({node, reason});
   plan.fallbacks.insert(plan.fallbacks.end(), outcome.fallbacks.begin(), outcome.fallbacks.end());
   plan.frontier = std::move(chosen.frontier);
   if (search != nullptr) {
@@ -279,7 +281,7 @@ absl::Status PlanNarrowed(const Asked& asked, ProgramOf of, PlannedModel* model)
   for (TunedKernel& kernel : plan.search.kernels) kernel.group = GroupOf(*model, kernel.ops);
   RETURN_IF_ERROR(SumBaseline(nodes, &evaluator, model));
   Describe(device, model);
-  return WriteLedger(graph, of, nodes.groups, chosen.grouping.considered, options, alone,
+  return WriteLedger(graph, of, nodes.groups, chosen.grouping.considered, options, unfused_nodes,
                      &evaluator, model);
 }
 
@@ -303,8 +305,8 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
                          asked.options.fusion != FusionMode::kOpByOp &&
                          asked.options.lock == nullptr && !asked.member;
   if (registers) {
-    ASSIGN_OR_RETURN(
-        left, NodesOfRegistered(*asked.seen, asked.device, asked.registered.kernels, asked.alone));
+    ASSIGN_OR_RETURN(left, NodesOfRegistered(*asked.seen, asked.device, asked.registered.kernels,
+                                             asked.unfused_nodes));
   }
   if (left.empty()) {
     RETURN_IF_ERROR(Rewrite(asked, left, model).status());
@@ -390,7 +392,7 @@ ProgramOptions ProgramOptionsFor(const PlanOptions& options) {
 
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options, const CancelToken* cancel,
-                                      const std::map<NodeId, std::string>& alone,
+                                      const std::map<NodeId, std::string>& unfused_nodes,
                                       const RegisteredOptions& registered, const TileSearch* search,
                                       const std::vector<ProgramPass>& passes) {
   const SeenGraph seen{.graph = graph, .request = graph};
@@ -399,7 +401,7 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
                     .device = device,
                     .options = options,
                     .cancel = cancel,
-                    .alone = alone,
+                    .unfused_nodes = unfused_nodes,
                     .registered = registered,
                     .passes = passes,
                     .stated = StatedBy(graph, options),
@@ -417,7 +419,7 @@ absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& de
                     .device = device,
                     .options = options,
                     .cancel = cancel,
-                    .alone = {},
+                    .unfused_nodes = {},
                     .registered = {},
                     .passes = ProgramPasses(),
                     .stated = StatedBy(graph, options),

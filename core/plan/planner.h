@@ -4,50 +4,17 @@
 #include <string>
 #include <vector>
 
-#include "core/base/cancel.h"
-#include "core/base/job.h"
-#include "core/bundle/plan.h"
-#include "core/bundle/plan_lock.h"
+#include "core/base/threads/cancel.h"
+#include "core/base/threads/job.h"
+#include "core/bundle/tile_search.h"
 #include "core/device/device_spec.h"
 #include "core/graph/graph.h"
-#include "core/plan/registered.h"
+#include "core/plan/rules/registered.h"
+#include "core/plan/rules/rule_effects.h"
+#include "core/plan/sets/planned_model.h"
 #include "core/rewrite/program_passes.h"
-#include "core/schedule/reference.h"
 
 namespace fusion {
-
-/// One kernel of a plan before it has code.
-struct PlannedKernel {
-  Schedule schedule;
-  std::string text;  // of the schedule: equal texts are one kernel
-  KernelReference reference;
-  std::shared_ptr<const RegisteredMatch> registered = nullptr;  // null: code is generated
-};
-
-/// What a program is of: a graph, or one of its nodes that repeats it.
-enum class ProgramOf : uint8_t { kGraph, kBody };
-
-/// A plan and what its kernels are made from. plan.kernels[i] belongs to kernels[i]; their key and
-/// symbol are still empty (they need a compiler to be named).
-struct PlannedModel {
-  Plan plan;
-  std::vector<PlannedKernel> kernels;
-  Program program;
-  std::vector<std::vector<LoopId>> groups;  // loop ops of plan.groups[i]; empty for packing
-  std::vector<LockedChoice> choices;        // how kernels of groups are cut, by first use
-  // Of plan.groups[i] in `choices`; -1 for packing and for those of bodies.
-  std::vector<int> choice_of;
-  /// By group that stands for a repeat, see `groups`, the plan of its body.
-  std::map<int, std::shared_ptr<const PlannedModel>> bodies = {};
-  /// Where registered kernels do not run, and why; in bodies too.
-  std::vector<std::string> notes = {};
-  std::vector<bool> inner = {};  // of plan.groups: those of bodies
-  /// Of the plans of bodies: what the ledger tells of their groups, and candidates weighed.
-  std::vector<PlanDecision> inner_decisions = {};
-  int64_t inner_candidates = 0;
-  /// Of the plan of a family: by Plan::variants, which have no plans yet.
-  std::vector<PlannedModel> variants = {};
-};
 
 /// Kernels that the operator of a server wrote.
 struct RegisteredOptions {
@@ -62,14 +29,15 @@ ProgramOptions ProgramOptionsFor(const PlanOptions& options);
 /// Plans a canonical graph of static shapes for a device: which loop ops run as one kernel
 /// (ChoosePlan), how each kernel is cut, and where every tensor lies. A merge that would make the
 /// group graph cyclic, that has no schedule or gains nothing is refused with its reason. Nodes in
-/// `alone` fuse with nothing: a kernel that held them has failed, for the reason given, which goes
-/// into Plan::fallbacks. Fused plans follow options.rules; one kernel a node is the baseline and
-/// follows none. With PlanOptions::lock the groups and cuts are the lock's, whatever is better and
-/// whatever rules and `alone` say; InvalidArgument, naming the field, if they do not fit the graph.
-/// Fused plans without a lock may run `registered` kernels where these fit; a place where one does
-/// not is a note. A repeat is a loop over the plan of its body. Rules and registered kernels hold
-/// in bodies as in the graph, in each by itself; not in the steps of a recurrence, whose nodes no
-/// model has. In fallbacks and messages the nodes of a body are the one that repeats it.
+/// `unfused_nodes` fuse with nothing: a kernel that held them has failed, for the reason given,
+/// which goes into Plan::fallbacks. Fused plans follow options.rules; one kernel a node is the
+/// baseline and follows none. With PlanOptions::lock the groups and cuts are the lock's, whatever
+/// is better and whatever rules and `unfused_nodes` say; InvalidArgument, naming the field, if they
+/// do not fit the graph. Fused plans without a lock may run `registered` kernels where these fit; a
+/// place where one does not is a note. A repeat is a loop over the plan of its body. Rules and
+/// registered kernels hold in bodies as in the graph, in each by itself; not in the steps of a
+/// recurrence, whose nodes no model has. In fallbacks and messages the nodes of a body are the one
+/// that repeats it.
 ///
 /// `search` (may be null) is what was measured for the plan of all else: its groups are the same,
 /// cut as `search` says, which becomes Plan::search; what has another group by now is cut as ever.
@@ -89,7 +57,7 @@ ProgramOptions ProgramOptionsFor(const PlanOptions& options);
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options,
                                       const CancelToken* cancel = nullptr,
-                                      const std::map<NodeId, std::string>& alone = {},
+                                      const std::map<NodeId, std::string>& unfused_nodes = {},
                                       const RegisteredOptions& registered = {},
                                       const TileSearch* search = nullptr,
                                       const std::vector<ProgramPass>& passes = ProgramPasses());
@@ -100,8 +68,6 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
 absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& device,
                                         const PlanOptions& options,
                                         const CancelToken* cancel = nullptr);
-
-inline constexpr char kFailedRules[] = "fusion.v1/failed_rules";
 
 /// Raised whenever an equal request would get another plan; part of every plan key.
 inline constexpr int kPlannerVersion = 45;

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "core/base/contains.h"
-#include "core/base/job.h"
+#include "core/base/threads/job.h"
 
 namespace fusion {
 namespace {

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/graph/program.h"
+#include "core/graph/program/program.h"
 
 namespace fusion {
 

@@ -9,46 +9,24 @@
 #include <tuple>
 
 #include "core/base/saturate.h"
-#include "core/graph/halves.h"
-#include "core/graph/tidy.h"
+#include "core/graph/program/half_precision.h"
+#include "core/graph/program/tidy.h"
+#include "core/rewrite/integer_trail.h"
 #include "core/rewrite/layouts.h"
 #include "core/rewrite/operands.h"
-#include "core/schedule/access.h"
+#include "core/schedule/ir/access.h"
 
 namespace fusion {
 namespace {
 
-constexpr int kSignShift = 128;  // between u8 and i8
+constexpr int kSignedToUnsigned = 128;  // between u8 and i8
+
 // Fewer channels of an image fill too little of their packs: a photograph's three stay in f32.
 constexpr int64_t kLeastPackedChannels = 8;
+
 // With fewer rows or columns a matrix that a run brings would be shifted, summed up and packed for
 // too few uses. A choice, as kLeastRowsInHalf.
 constexpr int64_t kLeastRowsOfARun = kLeastRowsInHalf;
-
-// A number, or one for each of some coordinates.
-struct Number {
-  std::optional<Expr> constant;
-  ValueId value = kNoValue;
-  IndexMap at;  // of `value`, over the dims of the operand, or of what the product writes
-
-  bool is_there() const { return constant.has_value() || value != kNoValue; }
-};
-
-// Elements of an operand come from other places of what is read, or from none: those are zeros.
-struct Move {
-  ValueId to = kNoValue;
-  std::string label;
-  LoopBody body;
-};
-
-// An operand of a product as (stored - zero) * scale.
-struct Integers {
-  std::vector<Move> moves;  // of all that follows, the last one first
-  ValueId stored = kNoValue;
-  IndexMap at;   // where an element is stored, over the dims of the operand
-  Number zero;   // i32; not there: 0
-  Number scale;  // f32; not there: 1
-};
 
 // A product that is to be done in integers.
 struct IntegerProduct {
@@ -56,167 +34,7 @@ struct IntegerProduct {
   size_t columns = 1;
   int packed = -1;  // axis along which rows lie in packs; -1: it is the last summed one anyway
   LoopBody body;    // of the product, but that it reads what is stored
-  std::map<size_t, Integers> operands;  // by read; numbers over what is written
-};
-
-IndexMap Identity(size_t rank) {
-  IndexMap out;
-  for (size_t d = 0; d < rank; ++d) out.push_back(IndexExpr::Axis(static_cast<int>(d)));
-  return out;
-}
-
-// `index`, over the dims of something of which element at[d] is looked at along dim d.
-IndexMap Composed(const IndexMap& index, const IndexMap& at) {
-  IndexMap out;
-  for (const IndexExpr& e : index) {
-    out.push_back(e.Substitute([&](int d) { return at[static_cast<size_t>(d)]; }));
-  }
-  return out;
-}
-
-// Whether `at` finds each element of a tensor of these dims at a place of its own, neighbours along
-// a dim next to each other: a part of something with dims in any order.
-bool IsPart(const IndexMap& at, const Dims& dims) {
-  std::vector<int> named(dims.size(), 0);
-  for (const IndexExpr& e : at) {
-    if (e.indirect() >= 0 || e.terms().size() > 1) return false;
-    if (e.terms().empty()) continue;
-    if (e.terms()[0].coefficient != 1) return false;
-    ++named[static_cast<size_t>(e.terms()[0].axis)];
-  }
-  for (size_t d = 0; d < dims.size(); ++d) {
-    if (named[d] > 1 || (named[d] == 0 && dims[d] != 1)) return false;
-  }
-  return true;
-}
-
-// Follows a value back through the expressions that it is made with, element by element, whatever
-// view of its operand an expression reads.
-class Trail {
- public:
-  Trail(const Program& program, ValueId value) : program_(program), value_(value) {
-    at_ = Identity(RankOf(value));
-    Follow();
-  }
-
-  // The stored integers that this is made from; nullopt: it is made otherwise.
-  std::optional<Integers> ToIntegers() {
-    Integers out;
-    while (op_ != nullptr && MovesElements(*op_)) {
-      out.moves.push_back({.to = value_, .label = op_->label, .body = op_->body});
-      value_ = op_->inputs[0];
-      at_ = Identity(RankOf(value_));
-      Follow();
-    }
-    if (op_ != nullptr && expr_.op() == ScalarOp::kMul && expr_.type() == DType::kF32) {
-      if (!Split(/*either=*/true, &out.scale)) return std::nullopt;
-    }
-    return Unscaled(std::move(out));
-  }
-
- private:
-  std::optional<Integers> Unscaled(Integers out) {
-    Uncast(DType::kF32, DType::kI32);
-    if (op_ != nullptr && expr_.op() == ScalarOp::kSub && expr_.type() == DType::kI32) {
-      if (!Split(/*either=*/false, &out.zero)) return std::nullopt;
-    }
-    // Casts that lose nothing.
-    while (Uncast(DType::kF32, DType::kI8) || Uncast(DType::kF32, DType::kU8) ||
-           Uncast(DType::kI32, DType::kI8) || Uncast(DType::kI32, DType::kU8)) {
-    }
-    const DType type = program_.value(value_).type.dtype;
-    if (type != DType::kI8 && type != DType::kU8) return std::nullopt;
-    out.stored = value_;
-    out.at = at_;
-    return out;
-  }
-
-  size_t RankOf(ValueId value) const {
-    return static_cast<size_t>(program_.value(value).type.shape.rank());
-  }
-
-  // To what makes an element that is read in place.
-  void Follow() {
-    for (;;) {
-      op_ = ElementwiseOf(program_, value_);
-      if (op_ == nullptr) return;
-      expr_ = op_->body.value;
-      if (expr_.op() != ScalarOp::kInput || !ReadsInPlace(program_, *op_, expr_.index())) return;
-      value_ = op_->inputs[static_cast<size_t>(expr_.index())];
-    }
-  }
-
-  static bool MovesElements(const LoopOp& op) {
-    if (op.inputs.size() != 1) return false;
-    const Expr& value = op.body.value;
-    if (value.op() == ScalarOp::kInput) return true;
-    return value.op() == ScalarOp::kSelect && !HasInputs(value.arg(0)) &&
-           value.arg(1).op() == ScalarOp::kInput && value.arg(2).IsConst(0);
-  }
-
-  static bool HasInputs(const Expr& e) {
-    bool found = false;
-    e.VisitOnce([&](const Expr& part) { found |= part.op() == ScalarOp::kInput; });
-    return found;
-  }
-
-  // Whether an element of an input is read that the place alone decides.
-  bool IsRead(const Expr& e) const {
-    if (e.op() != ScalarOp::kInput) return false;
-    const Read& read = op_->body.reads[static_cast<size_t>(e.index())];
-    return read.guards.empty() &&
-           std::none_of(read.index.begin(), read.index.end(),
-                        [](const IndexExpr& i) { return i.indirect() >= 0; });
-  }
-
-  // To argument `i`, if it is an element of an input.
-  bool Enter(int i) {
-    const Expr arg = expr_.arg(i);
-    if (!IsRead(arg)) return false;
-    const auto read = static_cast<size_t>(arg.index());
-    at_ = Composed(op_->body.reads[read].index, at_);
-    value_ = op_->inputs[read];
-    Follow();
-    return true;
-  }
-
-  bool Uncast(DType to, DType from) {
-    const bool casts = op_ != nullptr && expr_.op() == ScalarOp::kCast && expr_.type() == to &&
-                       expr_.arg(0).type() == from;
-    return casts && Enter(0);
-  }
-
-  // To one argument of two, the other one is `number`.
-  bool Split(bool either, Number* number) {
-    for (int main : {0, 1}) {
-      if (main == 1 && !either) break;
-      std::optional<Number> other = NumberOf(expr_.arg(1 - main));
-      if (!other || !IsRead(expr_.arg(main))) continue;
-      if (either && !LeadsToIntegers(expr_.arg(main))) continue;
-      *number = *std::move(other);
-      return Enter(main);
-    }
-    return false;
-  }
-
-  bool LeadsToIntegers(const Expr& arg) const {
-    Trail ahead(program_, op_->inputs[static_cast<size_t>(arg.index())]);
-    return ahead.Unscaled({}).has_value();
-  }
-
-  std::optional<Number> NumberOf(const Expr& e) const {
-    if (e.op() == ScalarOp::kConst) return Number{.constant = e};
-    if (e.op() != ScalarOp::kInput) return std::nullopt;
-    const auto read = static_cast<size_t>(e.index());
-    if (!op_->body.reads[read].guards.empty()) return std::nullopt;
-    return Number{.value = op_->inputs[read], .at = Composed(op_->body.reads[read].index, at_)};
-  }
-
-  const Program& program_;
-  ValueId value_;
-  IndexMap at_;                 // of value_, over the dims of the operand or of its last move
-  const LoopOp* op_ = nullptr;  // makes value_; null: none does
-  Expr expr_;                   // of which value_ is the result
+  std::map<size_t, IntegerOperand> operands;  // by read; numbers over what is written
 };
 
 class Pass {
@@ -280,17 +98,17 @@ class Pass {
       const Read& read = body.reads[r];
       if (!read.guards.empty() || IsIndirect(read.index)) return std::nullopt;
       if (r == out.columns && SlidesWindows(body, read.index)) return std::nullopt;
-      std::optional<Integers> operand = Trail(program_, op.inputs[r]).ToIntegers();
+      std::optional<IntegerOperand> operand = IntegerTrail(program_, op.inputs[r]).ToIntegers();
       if (!operand || !CanMove(*operand)) return std::nullopt;
-      if (operand->at != Identity(operand->at.size())) {
+      if (operand->at != IdentityMap(operand->at.size())) {
         const Dims dims = program_.value(op.inputs[r]).type.shape.ToDims();
-        if (!operand->moves.empty() || !IsPart(operand->at, dims)) return std::nullopt;
+        if (!operand->moves.empty() || !IsPartMap(operand->at, dims)) return std::nullopt;
       }
       if (operand->moves.empty()) {
-        out.body.reads[r].index = Composed(operand->at, read.index);
+        out.body.reads[r].index = ComposedMap(operand->at, read.index);
       }
       if (real && !IsInRange(*operand)) return std::nullopt;
-      for (Number* number : {&operand->zero, &operand->scale}) {
+      for (IntegerTerm* number : {&operand->zero, &operand->scale}) {
         if (number->value == kNoValue) continue;
         std::optional<IndexMap> at = OverOutput(body, r, number->at);
         if (!at) return std::nullopt;
@@ -321,14 +139,14 @@ class Pass {
   }
 
   // |stored - zero| at most.
-  int64_t Largest(const Integers& operand) const {
+  int64_t Largest(const IntegerOperand& operand) const {
     const auto [least, most] = RangeOf(operand);
     if (operand.zero.value != kNoValue) return most - least;
     const int64_t zero = operand.zero.constant ? operand.zero.constant->integer() : 0;
     return std::max(std::abs(least - zero), std::abs(most - zero));
   }
 
-  std::pair<int64_t, int64_t> RangeOf(const Integers& operand) const {
+  std::pair<int64_t, int64_t> RangeOf(const IntegerOperand& operand) const {
     const bool is_signed = program_.value(operand.stored).type.dtype == DType::kI8;
     return is_signed ? std::pair<int64_t, int64_t>{-128, 127} : std::pair<int64_t, int64_t>{0, 255};
   }
@@ -348,9 +166,9 @@ class Pass {
 
   // Whether an operand is the same behind its moves: numbers for all elements, and a zero point
   // that may be stored.
-  bool CanMove(const Integers& operand) const {
+  bool CanMove(const IntegerOperand& operand) const {
     if (operand.moves.empty()) return true;
-    for (const Number* number : {&operand.zero, &operand.scale}) {
+    for (const IntegerTerm* number : {&operand.zero, &operand.scale}) {
       const bool same = std::all_of(number->at.begin(), number->at.end(),
                                     [](const IndexExpr& e) { return e.terms().empty(); });
       if (!same || IsIndirect(number->at)) return false;
@@ -359,7 +177,7 @@ class Pass {
   }
 
   // Whether a zero point is of the type of what is stored, and a scale that is known a number.
-  bool IsInRange(const Integers& operand) const {
+  bool IsInRange(const IntegerOperand& operand) const {
     if (operand.scale.constant && !std::isfinite(operand.scale.constant->value())) return false;
     if (operand.zero.constant) {
       const auto [least, most] = RangeOf(operand);
@@ -414,7 +232,7 @@ class Pass {
     auto [at, fresh] = shifted_.try_emplace(stored, kNoValue);
     if (!fresh) return at->second;
     const Shape shape = program_.value(stored).type.shape;
-    const int shift = type == DType::kU8 ? kSignShift : -kSignShift;
+    const int shift = type == DType::kU8 ? kSignedToUnsigned : -kSignedToUnsigned;
     LoopOp op = OpBeside(reader, "Add");
     op.body = CastBody(shape, from, type);
     op.body.value = Expr::Cast(
@@ -427,18 +245,18 @@ class Pass {
   }
 
   // Its zero point as it is in `shifted`; a constant or none: what is read of it is not asked for.
-  std::optional<int64_t> KnownZero(const Integers& operand, int64_t by) const {
+  std::optional<int64_t> KnownZero(const IntegerOperand& operand, int64_t by) const {
     if (operand.zero.constant) return operand.zero.constant->integer() + by;
     return operand.zero.is_there() ? std::nullopt : std::optional(by);
   }
 
   // `shifted`, the stored integers of an operand by `by` more, behind its moves: zeros become zero
   // points.
-  ValueId Moved(const Integers& operand, ValueId shifted, int64_t by, const LoopOp& reader) {
+  ValueId Moved(const IntegerOperand& operand, ValueId shifted, int64_t by, const LoopOp& reader) {
     const DType type = program_.value(shifted).type.dtype;
     ValueId value = shifted;
     for (size_t i = operand.moves.size(); i-- > 0;) {
-      const Move& move = operand.moves[i];
+      const ElementMove& move = operand.moves[i];
       auto [at, fresh] = moved_.try_emplace({move.to, type}, kNoValue);
       if (fresh) {
         LoopOp op = OpBeside(reader, move.label);
@@ -457,7 +275,7 @@ class Pass {
     return value;
   }
 
-  Expr Zero(const Integers& operand, DType type, int64_t by, LoopOp* op) const {
+  Expr Zero(const IntegerOperand& operand, DType type, int64_t by, LoopOp* op) const {
     if (const std::optional<int64_t> known = KnownZero(operand, by)) {
       return Expr::ConstInt(type, *known);
     }
@@ -468,7 +286,7 @@ class Pass {
 
   // The sums of an operand along what `body`, that of `product`, sums up, in i32, and where an
   // element of what is written finds its own.
-  Number SumsOf(size_t read, ValueId stored, const LoopBody& body, const LoopOp& product) {
+  IntegerTerm SumsOf(size_t read, ValueId stored, const LoopBody& body, const LoopOp& product) {
     LoopOp op = OpBeside(product, "ReduceSum");
     std::map<int, int> axes;  // of the product, in the sums
     auto moved = [&](const IndexMap& index) {
@@ -486,7 +304,7 @@ class Pass {
     op.body.reads = {Read{.index = moved(body.reads[read].index), .guards = {}}};
     op.body.value = Expr::Cast(Expr::Input(0, program_.value(stored).type.dtype), DType::kI32);
     op.body.reduce = Monoid::Sum(DType::kI32);
-    Number out;
+    IntegerTerm out;
     for (size_t d = 0; d < body.write.size(); ++d) {
       const IndexExpr& e = body.write[d];
       const bool own = std::all_of(e.terms().begin(), e.terms().end(),
@@ -504,7 +322,7 @@ class Pass {
   // What is written behind the sum.
   struct Behind {
     LoopOp op;
-    Expr Use(const Number& number, DType type) {
+    Expr Use(const IntegerTerm& number, DType type) {
       if (number.constant) return *number.constant;
       op.inputs.push_back(number.value);
       op.body.reads.push_back(Read{.index = number.at, .guards = {}});
@@ -515,8 +333,8 @@ class Pass {
   void Multiply(const IntegerProduct& integers, const LoopOp& product) {
     const LoopBody& body = integers.body;
     const Shape shape = program_.value(product.output).type.shape;
-    Integers a = integers.operands.at(integers.rows);
-    Integers b = integers.operands.at(integers.columns);
+    IntegerOperand a = integers.operands.at(integers.rows);
+    IntegerOperand b = integers.operands.at(integers.columns);
     LoopOp sum = OpBeside(product, product.label);
     sum.body = body;
     sum.inputs = product.inputs;
@@ -524,7 +342,8 @@ class Pass {
     for (auto [read, operand, type] : {std::tuple{integers.rows, &a, DType::kU8},
                                        std::tuple{integers.columns, &b, DType::kI8}}) {
       const ValueId shifted = Shifted(operand->stored, type, product);
-      if (shifted != operand->stored) shifts[read] = type == DType::kU8 ? kSignShift : -kSignShift;
+      if (shifted != operand->stored)
+        shifts[read] = type == DType::kU8 ? kSignedToUnsigned : -kSignedToUnsigned;
       operand->stored = sum.inputs[read] = Moved(*operand, shifted, shifts[read], product);
     }
     auto wide = [&](size_t read) {
@@ -541,7 +360,7 @@ class Pass {
     behind.op.inputs = {kNoValue};  // the sum
     behind.op.output = product.output;
     // Zero points as they are behind the shifts; nullopt: 0.
-    auto zero_of = [&](const Integers& operand, size_t read) -> std::optional<Expr> {
+    auto zero_of = [&](const IntegerOperand& operand, size_t read) -> std::optional<Expr> {
       const int64_t by = shifts[read];
       if (const std::optional<int64_t> known = KnownZero(operand, by)) {
         return *known == 0 ? std::nullopt : std::optional(Expr::ConstInt(DType::kI32, *known));
@@ -553,18 +372,18 @@ class Pass {
     const std::optional<Expr> za = zero_of(a, integers.rows);
     const std::optional<Expr> zb = zero_of(b, integers.columns);
     if (za) {
-      const Number sums = SumsOf(integers.columns, b.stored, body, product);
+      const IntegerTerm sums = SumsOf(integers.columns, b.stored, body, product);
       result = result - *za * behind.Use(sums, DType::kI32);
     }
     if (zb) {
-      const Number sums = SumsOf(integers.rows, a.stored, body, product);
+      const IntegerTerm sums = SumsOf(integers.rows, a.stored, body, product);
       result = result - *zb * behind.Use(sums, DType::kI32);
     }
     if (za && zb) result = result + Expr::ConstInt(DType::kI32, TermsOf(body)) * (*za * *zb);
     if (body.value.type() == DType::kF32) {
       result = Expr::Cast(result, DType::kF32);
       std::optional<Expr> scale;
-      for (const Number* number : {&a.scale, &b.scale}) {
+      for (const IntegerTerm* number : {&a.scale, &b.scale}) {
         if (!number->is_there()) continue;
         const Expr s = behind.Use(*number, DType::kF32);
         scale = scale ? *scale * s : s;

@@ -4,8 +4,8 @@
 #include <set>
 #include <vector>
 
-#include "core/graph/halves.h"
-#include "core/schedule/access.h"
+#include "core/graph/program/half_precision.h"
+#include "core/schedule/ir/access.h"
 
 namespace fusion {
 namespace {

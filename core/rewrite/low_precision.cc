@@ -5,10 +5,10 @@
 #include <map>
 #include <optional>
 
-#include "core/graph/halves.h"
-#include "core/graph/tidy.h"
+#include "core/graph/program/half_precision.h"
+#include "core/graph/program/tidy.h"
 #include "core/rewrite/operands.h"
-#include "core/schedule/access.h"
+#include "core/schedule/ir/access.h"
 
 namespace fusion {
 namespace {

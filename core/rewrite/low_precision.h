@@ -3,7 +3,7 @@
 #include <functional>
 
 #include "core/device/device_spec.h"
-#include "core/graph/program.h"
+#include "core/graph/program/program.h"
 
 namespace fusion {
 

@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "core/graph/program.h"
+#include "core/graph/program/program.h"
 
 namespace fusion {
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/graph/tidy.h"
+#include "core/graph/program/tidy.h"
 #include "core/rewrite/inlined_reads.h"
 
 namespace fusion {

@@ -8,16 +8,17 @@
 #include <vector>
 
 #include "core/base/contains.h"
-#include "core/base/job.h"
-#include "core/graph/tidy.h"
+#include "core/base/threads/job.h"
+#include "core/graph/program/tidy.h"
+#include "core/rewrite/concat_pieces.h"
 #include "core/rewrite/inlined_reads.h"
 
 namespace fusion {
 namespace {
 
-constexpr size_t kMostPieces = 32;
 constexpr size_t kMostReadsOfSide = 64;
 constexpr double kMostCostOfSide = 512;
+
 // Rows that share what is put side by side: with fewer, each element of it would be copied for as
 // little work as the copy is. A choice, not a measurement.
 constexpr double kLeastRows = 16;
@@ -27,143 +28,12 @@ constexpr int kLeastReductions = 2;
 // How far back values are compared that two pieces have computed each for itself.
 constexpr int kMostSteps = 4;
 
-// A part of an axis.
-struct Span {
-  int64_t begin = 0;
-  int64_t end = 0;
-  int64_t length() const { return end - begin; }
-};
-
-// Leaves pieces[i] where `axis` lies in spans[i], which follow each other.
-Expr ChosenBySpan(int axis, const std::vector<Span>& spans, const std::vector<Expr>& pieces) {
-  Expr out = pieces.back();
-  for (size_t i = pieces.size() - 1; i-- > 0;) {
-    out = Expr::Select(Expr::Within(axis, spans[0].begin, spans[i].end), pieces[i], out);
-  }
-  return out;
-}
-
-// The same with what the pieces have in common written once.
-class CommonForm {
- public:
-  CommonForm(int axis, const std::vector<Span>& spans) : axis_(axis), spans_(spans) {}
-
-  Expr Of(const std::vector<Expr>& pieces) {
-    std::vector<const void*> ids;
-    for (const Expr& e : pieces) ids.push_back(e.id());
-    auto known = known_.find(ids);
-    if (known == known_.end()) known = known_.emplace(std::move(ids), Find(pieces)).first;
-    return known->second;
-  }
-
- private:
-  Expr Find(const std::vector<Expr>& pieces) {
-    const Expr& first = pieces[0];
-    const auto all = [&](const auto& holds) {
-      return std::all_of(pieces.begin() + 1, pieces.end(), holds);
-    };
-    if (all([&](const Expr& e) { return e == first; })) return first;
-    if (first.args().empty() || !all([&](const Expr& e) { return AreAlike(e, first); })) {
-      return ChosenBySpan(axis_, spans_, pieces);
-    }
-    std::vector<Expr> args;
-    for (size_t a = 0; a < first.args().size(); ++a) {
-      std::vector<Expr> of_pieces;
-      for (const Expr& e : pieces) of_pieces.push_back(e.args()[a]);
-      args.push_back(Of(of_pieces));
-    }
-    return first.WithArgs(std::move(args));
-  }
-
-  // The same function of arguments of the same types.
-  static bool AreAlike(const Expr& a, const Expr& b) {
-    return a.op() == b.op() && a.type() == b.type() &&
-           std::equal(a.args().begin(), a.args().end(), b.args().begin(), b.args().end(),
-                      [](const Expr& x, const Expr& y) { return x.type() == y.type(); });
-  }
-
-  const int axis_;
-  const std::vector<Span>& spans_;
-  std::map<std::vector<const void*>, Expr> known_;
-};
-
-// An op that puts its inputs one behind the other: reads[i] is that of the i-th piece.
-struct Pieces {
-  int axis = -1;
-  std::vector<Span> spans;
-  std::vector<size_t> reads;
-};
-
-// Which read `value` is where `axis` lies in `span`; -1: not one alone.
-int ReadWithin(const Expr& value, int axis, const Span& span) {
-  if (value.op() == ScalarOp::kInput) return value.index();
-  if (value.op() != ScalarOp::kSelect) return -1;
-  const Expr& within = value.arg(0);
-  if (within.op() != ScalarOp::kWithin || within.index() != axis) return -1;
-  const bool inside = within.integer() <= span.begin && span.end <= within.end();
-  const bool outside = span.end <= within.integer() || within.end() <= span.begin;
-  if (!inside && !outside) return -1;
-  return ReadWithin(value.arg(inside ? 1 : 2), axis, span);
-}
-
-std::optional<Pieces> PiecesOf(const LoopOp& op) {
-  if (!IsMap(op) || op.inputs.size() < 2 || op.inputs.size() > kMostPieces) return std::nullopt;
-  const LoopBody& body = op.body;
-  Pieces out;
-  for (size_t r = 0; r < op.inputs.size(); ++r) {
-    if (body.reads[r].guards.size() != 1) return std::nullopt;
-    const Guard& guard = body.reads[r].guards[0];
-    if (out.axis >= 0 && guard.axis != out.axis) return std::nullopt;
-    out.axis = guard.axis;
-    out.reads.push_back(r);
-  }
-  const auto guard = [&](size_t r) -> const Guard& { return body.reads[r].guards[0]; };
-  std::sort(out.reads.begin(), out.reads.end(),
-            [&](size_t a, size_t b) { return guard(a).begin < guard(b).begin; });
-  int64_t done = 0;
-  for (size_t r : out.reads) {
-    const Span span{guard(r).begin, guard(r).end};
-    if (span.begin != done || span.length() <= 0) return std::nullopt;
-    if (ReadWithin(body.value, out.axis, span) != static_cast<int>(r)) return std::nullopt;
-    done = span.end;
-    out.spans.push_back(span);
-  }
-  const Dim& extent = body.axes[static_cast<size_t>(out.axis)].extent;
-  return extent == Dim(done) ? std::optional(out) : std::nullopt;
-}
-
-bool HasIndirect(const Read& read) {
-  return std::any_of(read.index.begin(), read.index.end(),
-                     [](const IndexExpr& e) { return e.indirect() >= 0; });
-}
-
-bool Names(const Read& read, int axis) {
-  return std::any_of(read.index.begin(), read.index.end(),
-                     [axis](const IndexExpr& e) { return e.CoefficientOf(axis) != 0; });
-}
-
-// The index with `by` added to an axis.
-IndexMap Moved(const IndexMap& index, int axis, int64_t by) {
-  IndexMap out;
-  for (const IndexExpr& e : index) {
-    out.push_back(e.Substitute([&](int a) {
-      return a == axis ? IndexExpr::Axis(a) + IndexExpr(by) : IndexExpr::Axis(a);
-    }));
-  }
-  return out;
-}
-
-bool IsPlainWrite(const LoopBody& body) {
-  return std::all_of(body.write.begin(), body.write.end(),
-                     [](const IndexExpr& e) { return e.IsPlainAxis() || e == IndexExpr(0); });
-}
-
 // Reductions that differ in how long `axis` is, which pieces of it they do, and in what they read
 // along it.
 struct Alike {
   std::vector<const LoopOp*> ops;
   int axis = -1;
-  std::vector<Span> spans;  // of the axis of the whole
+  std::vector<AxisSpan> spans;  // of the axis of the whole
 };
 
 class Uniter {
@@ -241,7 +111,7 @@ class Uniter {
   // Whether a read gives the same element at several points of the body.
   static bool Repeats(const LoopBody& body, const Read& read) {
     for (size_t a = 0; a < body.axes.size(); ++a) {
-      if (body.axes[a].extent != Dim(1) && !Names(read, static_cast<int>(a))) return true;
+      if (body.axes[a].extent != Dim(1) && !NamesAxis(read, static_cast<int>(a))) return true;
     }
     return false;
   }
@@ -255,7 +125,7 @@ class Uniter {
       if (e.op() != ScalarOp::kInput) return;
       const auto r = static_cast<size_t>(e.index());
       const LoopOp* from = OnlyFor(op.inputs[r]);
-      if (from == nullptr || IsMap(*from) || !Names(op.body.reads[r], axis)) return;
+      if (from == nullptr || IsMap(*from) || !NamesAxis(op.body.reads[r], axis)) return;
       one = found < 0;
       found = e.index();
     });
@@ -263,7 +133,7 @@ class Uniter {
   }
 
   std::optional<LoopOp> InsteadOfPieces(const LoopOp& op, std::vector<LoopOp>* ops) {
-    const std::optional<Pieces> pieces = PiecesOf(op);
+    const std::optional<ConcatPieces> pieces = PiecesOf(op);
     if (!pieces || !IsWanted(op, pieces->axis)) return std::nullopt;
     const int axis = pieces->axis;
     LoopOp out = op;
@@ -283,10 +153,10 @@ class Uniter {
     IndexMap where;
     for (size_t i = 0; i < reduced.size(); ++i) {
       const Read& read = out.body.reads[reduced[i]];
-      const IndexMap whole = Moved(read.index, axis, pieces->spans[i].begin);
+      const IndexMap whole = MovedAlong(read.index, axis, pieces->spans[i].begin);
       const bool own = read.guards.size() == 1 && read.guards[0].axis == axis &&
                        read.guards[0].begin == pieces->spans[i].begin &&
-                       read.guards[0].end == pieces->spans[i].end && !HasIndirect(read);
+                       read.guards[0].end == pieces->spans[i].end && !ReadsIndirectly(read);
       if (!own || (i > 0 && whole != where)) return std::nullopt;
       where = whole;
     }
@@ -333,7 +203,7 @@ class Uniter {
     for (size_t r = 0; r < op->inputs.size(); ++r) {
       number[r] = static_cast<int>(r);
       Read& read = op->body.reads[r];
-      if (!Names(read, axis) && !HasIndirect(read)) {
+      if (!NamesAxis(read, axis) && !ReadsIndirectly(read)) {
         std::erase_if(read.guards, [axis](const Guard& g) { return g.axis == axis; });
       }
       for (size_t k = 0; k < r; ++k) {
@@ -367,7 +237,7 @@ class Uniter {
       return false;
     }
     Job::Step();
-    if (gone->size() > 2 * kMostPieces) return false;  // deep, whatever it ends with
+    if (gone->size() > 2 * kMostConcatPieces) return false;  // deep, whatever it ends with
     std::vector<Expr> open = {op.body.value};
     while (!open.empty()) {
       const Expr e = open.back();
@@ -377,7 +247,7 @@ class Uniter {
         open.push_back(e.arg(0));
         continue;
       }
-      if (e.op() != ScalarOp::kInput || parts->size() == kMostPieces) return false;
+      if (e.op() != ScalarOp::kInput || parts->size() == kMostConcatPieces) return false;
       const auto r = static_cast<size_t>(e.index());
       const LoopOp* from = OnlyFor(op.inputs[r]);
       if (from == nullptr || !ReadsInPlace(program_, op, static_cast<int>(r))) return false;
@@ -534,11 +404,11 @@ class Uniter {
   Shared SharedRead(const Alike& alike, size_t r) const {
     const LoopOp& first = *alike.ops[0];
     const Read& read = first.body.reads[r];
-    Shared out = Names(read, alike.axis) ? Shared::kAlong : Shared::kFixed;
+    Shared out = NamesAxis(read, alike.axis) ? Shared::kAlong : Shared::kFixed;
     for (size_t i = 1; i < alike.ops.size(); ++i) {
       const LoopOp& op = *alike.ops[i];
       if (!AreSame(first.inputs[r], op.inputs[r])) return Shared::kNo;
-      const IndexMap here = Moved(op.body.reads[r].index, alike.axis, -alike.spans[i].begin);
+      const IndexMap here = MovedAlong(op.body.reads[r].index, alike.axis, -alike.spans[i].begin);
       if (here != read.index) return Shared::kNo;
     }
     return out;
@@ -562,7 +432,7 @@ class Uniter {
   bool MayUnite(const Alike& alike) const {
     const LoopOp& first = *alike.ops[0];
     const auto axis = static_cast<size_t>(alike.axis);
-    bool plain = IsPlainWrite(first.body);
+    bool plain = WritesPlainly(first.body);
     first.body.value.VisitOnce(
         [&](const Expr& e) { plain &= e.op() != ScalarOp::kAxis && e.op() != ScalarOp::kWithin; });
     if (!plain) return false;
@@ -578,7 +448,7 @@ class Uniter {
         if (a != axis && op.body.axes[a].extent != first.body.axes[a].extent) return false;
       }
       for (size_t r = 0; r < op.inputs.size(); ++r) {
-        if (!op.body.reads[r].guards.empty() || HasIndirect(op.body.reads[r])) return false;
+        if (!op.body.reads[r].guards.empty() || ReadsIndirectly(op.body.reads[r])) return false;
         if (value(op.inputs[r]).type.dtype != value(first.inputs[r]).type.dtype) return false;
       }
     }
@@ -631,9 +501,9 @@ class Uniter {
     std::vector<Expr> pieces;
     for (size_t i = 0; i < alike.ops.size(); ++i) {
       const LoopOp& op = *alike.ops[i];
-      const Span& span = alike.spans[i];
+      const AxisSpan& span = alike.spans[i];
       Read read{.index = {}, .guards = {{axis, span.begin, span.end}}};
-      for (const IndexExpr& e : Moved(op.body.reads[r].index, alike.axis, -span.begin)) {
+      for (const IndexExpr& e : MovedAlong(op.body.reads[r].index, alike.axis, -span.begin)) {
         read.index.push_back(
             e.Substitute([&](int a) { return IndexExpr::Axis(at[static_cast<size_t>(a)]); }));
       }

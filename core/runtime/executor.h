@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "core/base/mutex.h"
+#include "core/base/threads/mutex.h"
 #include "core/bundle/plan.h"
 #include "core/runtime/bound_tensor.h"
 #include "core/runtime/latency_sampler.h"
@@ -167,8 +167,8 @@ class Executor {
   absl::Status RunCopied(const std::vector<HostTensor*>& outputs, RunBinding* binding,
                          RunProfile* profile);
   absl::Status SetShapes(const std::vector<int64_t>& units, Context* context) const;
-  absl::Status CheckAccesses(const std::vector<PlanLaunch>& launches, const std::vector<Step>& steps,
-                             const CallTable& table) const;
+  absl::Status CheckAccesses(const std::vector<PlanLaunch>& launches,
+                             const std::vector<Step>& steps, const CallTable& table) const;
   void FindPatches();
   CallTable MakeCallTable(const std::vector<PlanLaunch>& launches, Context* owner) const;
   absl::Status LocateFailure(const absl::Status& status, const PlanLaunch& launch) const;

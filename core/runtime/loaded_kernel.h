@@ -31,8 +31,8 @@ class LoadedKernel {
 
 /// OK if every access of a call with these dims (null: a kernel of static shape) lies within
 /// tensors of so many elements each, counted from their `data`. DataLoss, naming the tensor by its
-/// position, if the kernel was made for larger ones, or takes dims and does not tell. Guarded kernels
-/// check each access themselves.
+/// position, if the kernel was made for larger ones, or takes dims and does not tell. Guarded
+/// kernels check each access themselves.
 absl::Status CheckReach(const LoadedKernel& kernel, const FusionInt64* dims,
                         std::span<const FusionInt64> elements);
 

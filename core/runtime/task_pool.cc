@@ -4,8 +4,8 @@
 #include <chrono>
 #include <system_error>
 
-#include "core/base/named_thread.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
+#include "core/base/threads/named_thread.h"
 
 namespace fusion {
 namespace {

@@ -3,8 +3,8 @@
 #include <unordered_set>
 
 #include "core/base/contains.h"
-#include "core/base/job.h"
-#include "core/op/simplify.h"
+#include "core/base/threads/job.h"
+#include "core/op/body/simplify.h"
 #include "core/smg/smg.h"
 
 namespace fusion {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/program.h"
+#include "core/graph/program/program.h"
 
 namespace fusion {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 

@@ -11,7 +11,7 @@
 #include <new>
 #include <string>
 
-#include "core/base/job.h"
+#include "core/base/threads/job.h"
 
 namespace fusion {
 namespace {

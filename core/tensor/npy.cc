@@ -4,7 +4,7 @@
 #include <array>
 #include <span>
 
-#include "core/base/lexer.h"
+#include "core/base/parse/lexer.h"
 #include "core/tensor/strided_copy.h"
 
 namespace fusion {

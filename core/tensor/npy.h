@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/byte_source.h"
+#include "core/base/files/byte_source.h"
 #include "core/tensor/host_tensor.h"
 
 namespace fusion {

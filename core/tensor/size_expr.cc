@@ -4,8 +4,8 @@
 #include <limits>
 #include <utility>
 
-#include "core/base/job.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
+#include "core/base/threads/job.h"
 
 namespace fusion {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "core/wire/basics/scalars.h"
 #include "core/wire/kernel.h"
-#include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {

@@ -2,8 +2,8 @@
 
 #include <string>
 
-#include "core/base/retry_after.h"
 #include "core/base/status.h"
+#include "core/base/threads/retry_after.h"
 
 namespace fusion {
 

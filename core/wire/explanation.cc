@@ -1,8 +1,8 @@
 #include "core/wire/explanation.h"
 
 #include "core/wire/answer.h"
+#include "core/wire/basics/scalars.h"
 #include "core/wire/plan.h"
-#include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {

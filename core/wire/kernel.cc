@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "core/wire/scalars.h"
-#include "core/wire/tile_search.h"
+#include "core/wire/basics/scalars.h"
+#include "core/wire/options/tile_search.h"
 #include "fusion/v1/plan.pb.h"
 
 namespace fusion {

@@ -1,6 +1,6 @@
 #include "core/wire/measurements.h"
 
-#include "core/wire/scalars.h"
+#include "core/wire/basics/scalars.h"
 #include "fusion/v1/measurements.pb.h"
 
 namespace fusion {

@@ -2,11 +2,11 @@
 
 #include "core/bundle/plan_variants.h"
 #include "core/device/target.h"
-#include "core/wire/decode_each.h"
+#include "core/wire/basics/decode_each.h"
+#include "core/wire/basics/scalars.h"
+#include "core/wire/basics/sizes.h"
+#include "core/wire/options/tile_search.h"
 #include "core/wire/plan.h"
-#include "core/wire/scalars.h"
-#include "core/wire/sizes.h"
-#include "core/wire/tile_search.h"
 #include "fusion/v1/plan.pb.h"
 
 namespace fusion {
@@ -207,10 +207,10 @@ absl::Status CheckWord(std::string_view field, std::string_view word) {
                               "; expected lower case letters, digits and '-'");
 }
 
-absl::StatusOr<PlanFlip> DecodeFlip(const v1::PlanFlip& wire) {
+absl::StatusOr<WhatIf> DecodeFlip(const v1::PlanFlip& wire) {
   RETURN_IF_ERROR(CheckWord("what", wire.what()));
   RETURN_IF_ERROR(CheckFinite({{"value", wire.value()}}));
-  return PlanFlip{wire.what(), wire.value(), wire.words()};
+  return WhatIf{wire.what(), wire.value(), wire.words()};
 }
 
 absl::StatusOr<DecisionPlace> DecodePlace(const v1::DecisionPlace& wire) {
@@ -289,7 +289,7 @@ absl::StatusOr<PlanDecision> DecodeDecision(const v1::PlanDecision& wire) {
       DecodeTerms("together", wire.has_together(), wire.together(), &decision.together));
   RETURN_IF_ERROR(CheckFinite({{"benefit_us", wire.benefit_us()}}));
   decision.benefit_us = wire.benefit_us();
-  RETURN_IF_ERROR(DecodeEach("flips", wire.flips(), DecodeFlip, &decision.flips));
+  RETURN_IF_ERROR(DecodeEach("flips", wire.flips(), DecodeFlip, &decision.what_ifs));
   RETURN_IF_ERROR(DecodeEach("places", wire.places(), DecodePlace, &decision.places));
   if (decision.places.empty()) return InvalidArgument("places: none; expected at least one");
   RETURN_IF_ERROR(CheckNotNegative({{"times", wire.times()}}));

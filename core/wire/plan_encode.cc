@@ -1,10 +1,10 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include "core/wire/basics/scalars.h"
+#include "core/wire/basics/sizes.h"
+#include "core/wire/options/tile_search.h"
 #include "core/wire/plan.h"
-#include "core/wire/scalars.h"
-#include "core/wire/sizes.h"
-#include "core/wire/tile_search.h"
 #include "fusion/v1/plan.pb.h"
 
 namespace fusion {
@@ -122,11 +122,11 @@ void EncodeDecision(const PlanDecision& decision, v1::PlanDecision* out) {
   if (decision.second.has_value()) EncodeEstimate(*decision.second, out->mutable_second());
   if (decision.together.has_value()) EncodeEstimate(*decision.together, out->mutable_together());
   out->set_benefit_us(decision.benefit_us);
-  for (const PlanFlip& flip : decision.flips) {
+  for (const WhatIf& what_if : decision.what_ifs) {
     v1::PlanFlip* wire = out->add_flips();
-    wire->set_what(TextToWire(flip.what));
-    wire->set_value(flip.value);
-    wire->set_words(TextToWire(flip.words));
+    wire->set_what(TextToWire(what_if.what));
+    wire->set_value(what_if.value);
+    wire->set_words(TextToWire(what_if.words));
   }
   for (const DecisionPlace& place : decision.places) EncodePlace(place, out->add_places());
   out->set_times(decision.times);

@@ -4,8 +4,8 @@
 #include <set>
 
 #include "core/device/target.h"
+#include "core/wire/basics/scalars.h"
 #include "core/wire/plan.h"
-#include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {

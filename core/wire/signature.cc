@@ -1,6 +1,6 @@
 #include "core/wire/signature.h"
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/signature.h"
+#include "core/base/files/signature.h"
 
 namespace fusion::v1 {
 class Signature;

@@ -1,7 +1,7 @@
 #include "core/wire/stored_plan.h"
 
+#include "core/wire/basics/scalars.h"
 #include "core/wire/plan.h"
-#include "core/wire/scalars.h"
 #include "fusion/v1/plan.pb.h"
 
 namespace fusion {

@@ -14,7 +14,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/base/kernel_abi.h"
 #include "core/base/logging.h"
 #include "core/check/kernel_race.h"
@@ -22,7 +22,7 @@
 #include "core/compile/frame_channel.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/runner_process.h"
-#include "core/compile/sandbox.h"
+#include "core/compile/sandbox/sandbox.h"
 #include "core/device/host_isa.h"
 
 namespace fusion {

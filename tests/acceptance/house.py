@@ -51,7 +51,8 @@ def source_rows(rows, files):
 
 
 def test_rows(rows):
-    for row, which, bar in (("upward includes are refused", "unit/layering", "those that are planted, and no other"),
+    for row, which, bar in (("upward includes between layers are refused", "unit/layering", "those that are planted, and no other"),
+                            ("upward includes between rooms, circles", "unit/rooms", "those that are planted, and no other"),
                             ("generated sources of a fixed corpus", "replay", "byte-identical"),
                             ("texts after named stages", "golden", "as they are"),
                             ("examples, links and lists of the READMEs", "examples/documentation", "as the programs")):

@@ -9,7 +9,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/compile/worker_pool.h"
 #include "tests/support/kernel_source.h"
 

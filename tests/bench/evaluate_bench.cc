@@ -7,8 +7,8 @@
 #include <cstdio>
 #include <cstring>
 
-#include "core/graph/builder.h"
-#include "core/graph/evaluate.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/evaluate/evaluate.h"
 
 namespace fusion {
 namespace {

@@ -12,7 +12,8 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "client/fusionctl/statistics.h"
+#include "client/fusionctl/measure/statistics.h"
+#include "client/fusionctl/output/print.h"
 #include "core/runtime/executor.h"
 #include "tests/support/hand_made_kernel.h"
 
@@ -207,7 +208,7 @@ Json Measure(const Options& options) {
   return out;
 }
 
-void Print(const Json& result) {
+void PrintRow(const Json& result) {
   for (const char* each : {"launch", "phase"}) {
     for (const Json& row : result[each == std::string_view("launch") ? "dispatch" : "phases"]) {
       std::printf("dispatch  %d thread(s), %2d task(s): %7.0f ns per %-6s  (p10 %.0f, p90 %.0f)\n",
@@ -248,7 +249,7 @@ int main(int argc, char** argv) {
   if (options.json) {
     std::printf("%s\n", result.dump(2).c_str());
   } else {
-    fusion::Print(result);
+    fusion::PrintRow(result);
   }
   return 0;
 }

@@ -9,8 +9,8 @@
 #include <cmath>
 #include <cstdio>
 
-#include "core/graph/test_values.h"
-#include "core/graph/canonical.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/evaluate/test_values.h"
 #include "core/import/import.h"
 #include "core/onnx/model_io.h"
 #include "tests/models/models.h"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Phases as pipelines beside the same phases with barriers: what --low-latency chooses (core/plan/phase_pipelines.cc).
+"""Phases as pipelines beside the same phases with barriers: what --low-latency chooses (core/plan/cost/phase_pipelines.cc).
 
     tests/bench/pipelines.py [--keep] [--seconds S] [--rounds N]
 

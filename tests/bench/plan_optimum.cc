@@ -18,8 +18,10 @@
 #include <limits>
 #include <map>
 
-#include "core/graph/canonical.h"
-#include "core/plan/search.h"
+#include "core/graph/build/canonical.h"
+#include "core/plan/search/group_by_node.h"
+#include "core/plan/search/grow.h"
+#include "core/plan/search/search.h"
 #include "tests/support/plan_corpus.h"
 #include "tests/support/whole_program.h"
 

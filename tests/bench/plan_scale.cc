@@ -15,7 +15,7 @@
 #include <ctime>
 #include <nlohmann/json.hpp>
 
-#include "core/graph/canonical.h"
+#include "core/graph/build/canonical.h"
 #include "core/import/import.h"
 #include "core/onnx/model_io.h"
 #include "core/plan/planner.h"

@@ -8,9 +8,9 @@
 #include <cstdio>
 #include <functional>
 
-#include "core/graph/test_values.h"
-#include "core/graph/builder.h"
-#include "core/graph/canonical.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/evaluate/test_values.h"
 #include "tests/support/kernel_harness.h"
 
 namespace fusion {

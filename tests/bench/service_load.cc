@@ -23,9 +23,9 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
+#include "core/base/files/unique_fd.h"
 #include "core/base/median_interval.h"
 #include "core/base/quantile.h"
-#include "core/base/unique_fd.h"
 #include "tests/models/onnx_builder.h"
 #include "tests/service/bare_server.h"
 #include "tests/service/fusion_caller.h"

@@ -15,7 +15,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "core/cache/rocks_store.h"
+#include "core/cache/rocks/rocks_store.h"
 #include "tests/support/sample_bundle.h"
 
 namespace fusion {

@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "core/graph/evaluate.h"
+#include "core/graph/evaluate/evaluate.h"
 #include "core/onnx/inline_rule.h"
 #include "tests/support/onnx_case.h"
 #include "tests/support/onnx_suite.h"

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/codegen/backend.h"
-#include "core/graph/text.h"
-#include "core/schedule/candidates.h"
+#include "core/graph/build/text.h"
+#include "core/schedule/tiles/candidates.h"
 #include "core/tensor/compare.h"
 #include "tests/support/dims.h"
 #include "tests/support/kernel_harness.h"

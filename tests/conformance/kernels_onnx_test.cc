@@ -5,7 +5,7 @@
 
 #include <limits>
 
-#include "core/graph/canonical.h"
+#include "core/graph/build/canonical.h"
 #include "core/onnx/inline_rule.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/onnx_case.h"

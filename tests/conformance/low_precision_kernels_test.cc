@@ -3,10 +3,10 @@
 #include <gtest/gtest.h>
 
 #include "core/device/host_isa.h"
-#include "core/graph/halves.h"
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
+#include "core/graph/program/half_precision.h"
 #include "core/rewrite/low_precision.h"
-#include "core/schedule/candidates.h"
+#include "core/schedule/tiles/candidates.h"
 #include "core/tensor/compare.h"
 #include "tests/support/dims.h"
 #include "tests/support/kernel_harness.h"

@@ -4,8 +4,8 @@
 
 #include "core/codegen/backend.h"
 #include "core/device/host_isa.h"
-#include "core/graph/text.h"
-#include "core/schedule/candidates.h"
+#include "core/graph/build/text.h"
+#include "core/schedule/tiles/candidates.h"
 #include "tests/support/kernel_harness.h"
 
 namespace fusion {

@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
 #include "core/tensor/compare.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_interpreter.h"

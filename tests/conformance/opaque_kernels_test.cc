@@ -1,13 +1,13 @@
-// Ops that no affine loop says (core/op/opaque.h): what their kernels and their schedules compute is
-// what the evaluator computes, on NaN, infinities, zeros of both signs and ties.
+// Ops that no affine loop says (core/op/indexed/opaque.h): what their kernels and their schedules
+// compute is what the evaluator computes, on NaN, infinities, zeros of both signs and ties.
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <limits>
 #include <random>
 
-#include "core/graph/builder.h"
-#include "core/graph/text.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/text.h"
 #include "core/tensor/compare.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_interpreter.h"
@@ -31,8 +31,8 @@ HostTensor Values(const TensorType& type, uint64_t seed, bool hostile) {
       // The ends of 64 bits are no f64.
       const int64_t far = (static_cast<int64_t>(1) << 62) + value;
       x.SetInt(i, hostile && random() % 8 == 0 && DTypeBytes(type.dtype) == 8 ? far
-                  : IsUnsigned(type.dtype)                                     ? value + 32
-                                                                               : value);
+                  : IsUnsigned(type.dtype)                                    ? value + 32
+                                                                              : value);
     } else {
       x.SetDouble(i, hostile && random() % 8 == 0 ? odd[random() % odd.size()]
                                                   : static_cast<double>(value) / 16);
@@ -48,7 +48,9 @@ struct OpaqueCase {
   bool hostile = true;
 };
 
-std::string Name(const OpaqueCase& c) { return StrCat(c.op, " ", c.x.ToString(), " ", c.attrs.ToString()); }
+std::string Name(const OpaqueCase& c) {
+  return StrCat(c.op, " ", c.x.ToString(), " ", c.attrs.ToString());
+}
 
 // Plans the one op, runs it on the interpreter and as compiled kernel, plain and guarded.
 void ExpectRight(const OpaqueCase& c, int threads, Numerics numerics) {
@@ -64,7 +66,8 @@ void ExpectRight(const OpaqueCase& c, int threads, Numerics numerics) {
   auto model = MakePlan(*graph, device, {.numerics = numerics});
   ASSERT_TRUE(model.ok()) << model.status();
   for (uint64_t seed : {1, 2}) {
-    const PlanValues values = {.inputs = {Values(c.x, seed, c.hostile && seed == 1)}, .weights = {}};
+    const PlanValues values = {.inputs = {Values(c.x, seed, c.hostile && seed == 1)},
+                               .weights = {}};
     auto wanted = EvaluatePlanned(*graph, *model, values);
     ASSERT_TRUE(wanted.ok()) << wanted.status();
     auto expect_equal = [&](const absl::StatusOr<std::vector<HostTensor>>& got, const char* who) {
@@ -80,7 +83,8 @@ void ExpectRight(const OpaqueCase& c, int threads, Numerics numerics) {
   }
 }
 
-AttrMap Fold(int64_t axis, const std::string& monoid, bool exclusive = false, bool reverse = false) {
+AttrMap Fold(int64_t axis, const std::string& monoid, bool exclusive = false,
+             bool reverse = false) {
   return {{"axis", axis},
           {"monoid", monoid},
           {"exclusive", int64_t{exclusive}},
@@ -88,10 +92,8 @@ AttrMap Fold(int64_t axis, const std::string& monoid, bool exclusive = false, bo
 }
 
 AttrMap Order(int64_t axis, int64_t count, bool largest, bool things = false) {
-  return {{"axis", axis},
-          {"count", count},
-          {"largest", int64_t{largest}},
-          {"things", int64_t{things}}};
+  return {
+      {"axis", axis}, {"count", count}, {"largest", int64_t{largest}}, {"things", int64_t{things}}};
 }
 
 constexpr Numerics kUsual = Numerics::kFp32Accumulate;
@@ -149,16 +151,20 @@ TEST(RunningFolds, OfLongRows) {
 
 TEST(RunningFolds, OfNothingAndOfOne) {
   for (const Dims& dims : {Dims{0, 4}, Dims{4, 0}, Dims{1, 1}, Dims{3, 1}, Dims{2, 0, 3}}) {
-    ExpectRight({.op = "RunningFold", .x = {DType::kF32, Shape(dims)}, .attrs = Fold(1, "sum", true)}, 2,
-                kUsual);
+    ExpectRight(
+        {.op = "RunningFold", .x = {DType::kF32, Shape(dims)}, .attrs = Fold(1, "sum", true)}, 2,
+        kUsual);
   }
 }
 
 TEST(RowOrders, OfEachType) {
-  for (DType type : {DType::kF32, DType::kF64, DType::kI32, DType::kU32, DType::kI64, DType::kU64}) {
+  for (DType type :
+       {DType::kF32, DType::kF64, DType::kI32, DType::kU32, DType::kI64, DType::kU64}) {
     const bool largest = DTypeBytes(type) == 8;
-    ExpectRight({.op = "RowOrder", .x = {type, {2, 300}}, .attrs = Order(1, 300, largest)}, 2, kUsual);
-    ExpectRight({.op = "RowOrder", .x = {type, {2, 900, 3}}, .attrs = Order(1, 7, !largest)}, 2, kUsual);
+    ExpectRight({.op = "RowOrder", .x = {type, {2, 300}}, .attrs = Order(1, 300, largest)}, 2,
+                kUsual);
+    ExpectRight({.op = "RowOrder", .x = {type, {2, 900, 3}}, .attrs = Order(1, 7, !largest)}, 2,
+                kUsual);
   }
 }
 
@@ -166,8 +172,9 @@ TEST(RowOrders, OfEachType) {
 TEST(RowOrders, OfTheFirstFew) {
   for (bool largest : {false, true}) {
     for (int64_t count : {1, 5, 100, 1999}) {
-      ExpectRight({.op = "RowOrder", .x = {DType::kF32, {3, 2000}}, .attrs = Order(1, count, largest)}, 2,
-                  kUsual);
+      ExpectRight(
+          {.op = "RowOrder", .x = {DType::kF32, {3, 2000}}, .attrs = Order(1, count, largest)}, 2,
+          kUsual);
     }
   }
 }
@@ -186,9 +193,12 @@ TEST(RowOrders, OfThings) {
 }
 
 TEST(RowOrders, OfNothingAndOfOne) {
-  ExpectRight({.op = "RowOrder", .x = {DType::kF32, {0, 5}}, .attrs = Order(1, 5, true)}, 1, kUsual);
-  ExpectRight({.op = "RowOrder", .x = {DType::kF32, {3, 5}}, .attrs = Order(1, 0, true)}, 1, kUsual);
-  ExpectRight({.op = "RowOrder", .x = {DType::kF32, {3, 1}}, .attrs = Order(1, 1, true)}, 1, kUsual);
+  ExpectRight({.op = "RowOrder", .x = {DType::kF32, {0, 5}}, .attrs = Order(1, 5, true)}, 1,
+              kUsual);
+  ExpectRight({.op = "RowOrder", .x = {DType::kF32, {3, 5}}, .attrs = Order(1, 0, true)}, 1,
+              kUsual);
+  ExpectRight({.op = "RowOrder", .x = {DType::kF32, {3, 1}}, .attrs = Order(1, 1, true)}, 1,
+              kUsual);
 }
 
 // Rows that are already in order, or the other way round, or all the same.
@@ -204,10 +214,7 @@ TEST(RowOrders, OfWhatPivotsDislike) {
     ASSERT_TRUE(model.ok()) << model.status();
     HostTensor x(type.dtype, type.shape.ToDims());
     for (int64_t i = 0; i < x.elements(); ++i) {
-      const int64_t value = kind == 0   ? i
-                            : kind == 1 ? -i
-                            : kind == 2 ? 0
-                                        : std::min(i, 5000 - i);
+      const int64_t value = kind == 0 ? i : kind == 1 ? -i : kind == 2 ? 0 : std::min(i, 5000 - i);
       x.SetDouble(i, static_cast<double>(value));
     }
     const PlanValues values = {.inputs = {x}, .weights = {}};
@@ -221,7 +228,8 @@ TEST(RowOrders, OfWhatPivotsDislike) {
 
 TEST(ChosenPlacesKernels, EqualTheEvaluator) {
   for (int64_t n : {1, 2, 333}) {
-    ExpectRight({.op = "ChosenPlaces", .x = {DType::kBool, Shape(Dims{n})}, .attrs = {}}, 1, kUsual);
+    ExpectRight({.op = "ChosenPlaces", .x = {DType::kBool, Shape(Dims{n})}, .attrs = {}}, 1,
+                kUsual);
   }
 }
 
@@ -241,12 +249,12 @@ TEST_P(BoxChoices, EqualTheEvaluator) {
   const TensorType scores = {DType::kF32, {2, 3, kBoxes}};
   const TensorType one = {DType::kF32, Shape(Dims{})};
   GraphBuilder builder;
-  std::vector<TensorId> inputs = {builder.AddInput("boxes", boxes), builder.AddInput("scores", scores),
+  std::vector<TensorId> inputs = {builder.AddInput("boxes", boxes),
+                                  builder.AddInput("scores", scores),
                                   builder.AddInput("part", one)};
   if (c.limited) inputs.push_back(builder.AddInput("limit", one));
-  const AttrMap attrs = {{"count", c.count},
-                         {"centred", int64_t{c.centred}},
-                         {"limited", int64_t{c.limited}}};
+  const AttrMap attrs = {
+      {"count", c.count}, {"centred", int64_t{c.centred}}, {"limited", int64_t{c.limited}}};
   builder.MarkOutput(builder.AddNode("BoxChoice", inputs, attrs).value());
   const Graph graph = builder.Build().value();
   const DeviceSpec device = DeviceNamed(RunnableDevices().back(), 2);

@@ -12,9 +12,9 @@
 #include <set>
 #include <sstream>
 
-#include "core/base/file.h"
-#include "core/base/text.h"
-#include "core/import/supported_ops.h"
+#include "core/base/files/file.h"
+#include "core/base/text/text.h"
+#include "core/import/sources/supported_ops.h"
 #include "core/onnx/model_io.h"
 #include "tests/models/models.h"
 #include "tests/models/onnx_builder.h"

@@ -1,7 +1,7 @@
 // libFuzzer target: the text form of graphs, as the keys of imported plans hold it. What is read
 // must come back as it was, and one graph in canonical form has one text.
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
 #include "tests/fuzz/require.h"
 
 namespace {

@@ -13,9 +13,9 @@
 #include <fstream>
 #include <iterator>
 
-#include "core/graph/canonical.h"
-#include "core/graph/evaluate.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
 #include "core/import/import.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"

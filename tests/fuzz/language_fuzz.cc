@@ -1,7 +1,7 @@
 // libFuzzer target: the language of custom ops, and the text forms of expressions and loop bodies.
 // What is read must have a body that verifies, and its text form must read back.
 #include "core/custom/custom_ops.h"
-#include "core/op/loop_body_text.h"
+#include "core/op/body/loop_body_text.h"
 #include "core/op/op_def.h"
 #include "tests/fuzz/require.h"
 

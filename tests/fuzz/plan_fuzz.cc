@@ -2,8 +2,8 @@
 // server from its store. What is read must be written as it was.
 #include "core/bundle/plan_lock.h"
 #include "core/wire/explanation.h"
+#include "core/wire/options/plan_lock.h"
 #include "core/wire/plan.h"
-#include "core/wire/plan_lock.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "fusion/v1/plan.pb.h"
 #include "fusion/v1/plan_lock.pb.h"

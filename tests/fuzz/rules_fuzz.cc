@@ -1,6 +1,6 @@
 // libFuzzer target: rules in protobuf's text format, with the conditions inside. What is read must
 // come back from the wire as it was.
-#include "core/wire/rules.h"
+#include "core/wire/options/rules.h"
 #include "fusion/v1/rules.pb.h"
 #include "tests/fuzz/require.h"
 

@@ -5,7 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "tests/golden/case.h"
 
 namespace fusion {

@@ -23,10 +23,11 @@ struct ModelParams {
   int64_t cols = 768;
   int64_t depth = 4;  // layers of an MLP, ops of a chain, steps of a recurrence, convolutions
   int64_t channels = 64;
-  int64_t image = 56;    // height and width
-  uint64_t seed = 1;     // of weight values and test data; only "lengths" and "two_lengths" are other models for each
-  bool int8 = false;     // matrices of Linear are i8 with scales
-  bool qdq = false;      // and what they are multiplied with is u8, quantised in the graph
+  int64_t image = 56;  // height and width
+  uint64_t seed = 1;   // of weight values and test data; only "lengths" and "two_lengths" are other
+                       // models for each
+  bool int8 = false;   // matrices of Linear are i8 with scales
+  bool qdq = false;    // and what they are multiplied with is u8, quantised in the graph
   bool dynamic = false;  // batch and seq are symbols, shapes are computed in the graph
 };
 

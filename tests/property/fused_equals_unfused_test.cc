@@ -5,10 +5,10 @@
 #include <random>
 
 #include "core/bundle/tolerance.h"
-#include "core/graph/builder.h"
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
-#include "core/plan/pin.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
+#include "core/plan/cost/pin.h"
 #include "core/runtime/executor.h"
 #include "core/tensor/compare.h"
 #include "tests/support/kernel_harness.h"

@@ -5,9 +5,9 @@
 
 #include <random>
 
-#include "core/base/job.h"
+#include "core/base/threads/job.h"
 #include "core/codegen/backend.h"
-#include "core/graph/canonical.h"
+#include "core/graph/build/canonical.h"
 #include "core/import/graph_source.h"
 #include "core/plan/planner.h"
 #include "tests/models/models.h"
@@ -55,7 +55,8 @@ void ExpectEndsAnywhere(const std::string& model, const Graph* graph, uint64_t s
     if (i % 4 == 0) {
       limits.bytes = whole.most_bytes() * (i + 1) / (kEndsPerCase + 1);
     } else {
-      limits.steps = 1 + static_cast<int64_t>(random() % static_cast<uint64_t>(whole.steps() * 99 / 100));
+      limits.steps =
+          1 + static_cast<int64_t>(random() % static_cast<uint64_t>(whole.steps() * 99 / 100));
     }
     Job job("planning", limits, nullptr, "", nullptr);
     const absl::StatusOr<std::string> cut = job.Do([&] { return Make(model, graph, device); });

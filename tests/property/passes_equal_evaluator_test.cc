@@ -4,10 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "core/bundle/tolerance.h"
-#include "core/graph/canonical.h"
-#include "core/graph/evaluate.h"
-#include "core/graph/test_values.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
+#include "core/graph/evaluate/test_values.h"
 #include "core/plan/planner.h"
 #include "core/tensor/compare.h"
 #include "tests/support/kernel_harness.h"

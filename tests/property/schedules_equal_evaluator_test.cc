@@ -10,11 +10,11 @@
 #include <cstdlib>
 
 #include "core/check/reference_checker.h"
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
 #include "core/plan/planner.h"
-#include "core/schedule/reference.h"
-#include "core/schedule/streamed_group.h"
+#include "core/schedule/lower/reference.h"
+#include "core/schedule/lower/streamed_group.h"
 #include "core/tensor/compare.h"
 #include "tests/support/group_choices.h"
 #include "tests/support/interpreted_kernel.h"

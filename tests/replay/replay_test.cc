@@ -8,11 +8,11 @@
 #include <map>
 #include <set>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/base/hash.h"
 #include "core/codegen/backend.h"
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
 #include "core/plan/planner.h"
 #include "tests/support/sample_graphs.h"
 

@@ -1,5 +1,5 @@
 // A server whose compiler is missing, comes and goes, or makes kernels that kill their workers.
-#include "core/base/server_state.h"
+#include "core/base/files/server_state.h"
 #include "core/wire/error_details.h"
 #include "fusion/v1/fusion_admin.pb.h"
 #include "tests/service/server_fixture.h"

@@ -4,7 +4,7 @@
 #include <set>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 namespace {

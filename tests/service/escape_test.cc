@@ -1,6 +1,6 @@
 // Hostile sources and hostile compilers behind the real bin/fusion-worker. Every row is tried
 // without a sandbox too, where it gets through: what is refused here could have happened.
-#include "core/compile/sandbox.h"
+#include "core/compile/sandbox/sandbox.h"
 #include "tests/service/worker_fixture.h"
 
 namespace fusion {

@@ -7,7 +7,7 @@
 
 #include "client/detect_target.h"
 #include "client/family_model.h"
-#include "core/graph/evaluate.h"
+#include "core/graph/evaluate/evaluate.h"
 #include "core/import/import.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/weight_source.h"

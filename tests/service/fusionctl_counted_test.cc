@@ -1,5 +1,5 @@
 // Models whose outputs have as many elements as a run decides.
-#include "core/op/loop_body.h"
+#include "core/op/body/loop_body.h"
 #include "core/tensor/npy.h"
 #include "tests/service/fusionctl_fixture.h"
 #include "tests/support/test_model.h"

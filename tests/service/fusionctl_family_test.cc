@@ -1,5 +1,5 @@
 // fusionctl --range: plans that leave dims open.
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "tests/service/fusionctl_fixture.h"
 #include "tests/support/test_model.h"
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/graph/evaluate.h"
+#include "core/graph/evaluate/evaluate.h"
 #include "core/import/import.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"

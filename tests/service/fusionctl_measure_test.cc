@@ -5,7 +5,7 @@
 #include <cctype>
 #include <regex>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "tests/service/fusionctl_fixture.h"
 
 namespace fusion {
@@ -58,6 +58,40 @@ TEST_F(MeasureTest, BenchMeasuresFusedAgainstOpByOp) {
   EXPECT_GT(bench["process_peak_rss_bytes"], 1 << 20);
   EXPECT_GT(bench["reported_samples"], 0);
   EXPECT_FALSE(bench["fused"].contains("kernels")) << "not asked for";
+}
+
+TEST_F(MeasureTest, TheSuiteShowsWhatFusionGainsForEachOfSixModels) {
+  Json suite = CtlJson({"bench", "--suite", "--pairs", "2", "--warmup", "1", "--threads", "1"});
+  ASSERT_EQ(suite["models"].size(), 6U);
+  std::set<std::string> names;
+  for (const Json& row : suite["models"]) {
+    names.insert(row["model"].get<std::string>());
+    EXPECT_FALSE(row["id"].get<std::string>().empty());
+    EXPECT_EQ(row["threads"], 1);
+    EXPECT_EQ(row["fused"]["latency_us"]["n"], 2);
+    EXPECT_EQ(row["op_by_op"]["latency_us"]["n"], 2);
+    EXPECT_GT(row["ratio"]["median"], 0);
+    EXPECT_LT(row["fused"]["kernels"], row["op_by_op"]["kernels"]) << row;
+    EXPECT_LT(row["fused"]["activation_bytes"], row["op_by_op"]["activation_bytes"]) << row;
+    const double saved = 1 - row["fused"]["activation_bytes"].get<double>() /
+                                 row["op_by_op"]["activation_bytes"].get<double>();
+    EXPECT_NEAR(row["traffic_saved"].get<double>(), saved, 1e-9);
+    EXPECT_LT(row["max_rel_between"], row["numerics"] == "fast" ? 0.05 : 1e-4) << row;
+  }
+  EXPECT_EQ(names.size(), 6U);
+  ProgramResult text = Ctl({"bench", "--suite", "--pairs", "1", "--warmup", "0", "--threads", "1"});
+  EXPECT_EQ(text.code, 0);
+  for (const std::string& name : names) EXPECT_THAT(text.out, HasSubstr(name));
+}
+
+TEST_F(MeasureTest, TheSuiteTakesNoModelAndNoDataOfAModel) {
+  ProgramResult neither = Ctl({"bench"});
+  EXPECT_EQ(neither.code, 2);
+  EXPECT_THAT(neither.err, HasSubstr("which model? expected MODEL or --suite"));
+  const std::string model = Write("mlp", SmallMlp());
+  EXPECT_EQ(Ctl({"bench", model, "--suite"}).code, 2);
+  EXPECT_EQ(Ctl({"bench", "--suite", "--numerics", "fast"}).code, 2);
+  EXPECT_EQ(Ctl({"bench", "--suite", "--kernels"}).code, 2);
 }
 
 TEST_F(MeasureTest, BenchSaysWhatPlanningAndCompilingTookWhereItDid) {

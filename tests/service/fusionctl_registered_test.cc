@@ -1,5 +1,5 @@
 // Registered kernels as an operator uses them: fusiond --kernels, seen through fusionctl.
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "tests/models/onnx_builder.h"
 #include "tests/service/fusionctl_fixture.h"
 #include "tests/support/test_model.h"

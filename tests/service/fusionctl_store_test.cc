@@ -3,7 +3,7 @@
 #include <fstream>
 
 #include "client/admin_client.h"
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/wire/kernel.h"
 #include "tests/service/fusion_caller.h"
 #include "tests/service/fusionctl_fixture.h"

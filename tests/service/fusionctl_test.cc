@@ -10,7 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
 #include "core/onnx/test_data.h"

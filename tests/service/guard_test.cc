@@ -190,7 +190,8 @@ TEST_F(GuardTest, DeeplyNestedGraphs) {
     groups += std::string(static_cast<size_t>(depth), '\x7c');
     grpc::Status status = Call(kPlan, groups);
     EXPECT_EQ(status.error_code(), StatusCode::INVALID_ARGUMENT) << depth;
-    EXPECT_THAT(status.error_message(), HasSubstr("request is nested deeper than 100 messages")) << depth;
+    EXPECT_THAT(status.error_message(), HasSubstr("request is nested deeper than 100 messages"))
+        << depth;
   }
 }
 

@@ -5,7 +5,7 @@
 #include <filesystem>
 
 #include "core/base/clock.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "tests/service/process_memory.h"
 
 namespace fusion {

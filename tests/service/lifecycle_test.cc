@@ -11,9 +11,9 @@
 #include <filesystem>
 #include <regex>
 
-#include "core/base/file.h"
-#include "core/base/mutex.h"
-#include "core/base/unique_fd.h"
+#include "core/base/files/file.h"
+#include "core/base/files/unique_fd.h"
+#include "core/base/threads/mutex.h"
 #include "core/compile/worker_process.h"
 #include "tests/service/run_program.h"
 #include "tests/service/server_fixture.h"

@@ -11,7 +11,7 @@
 #include <filesystem>
 
 #include "client/admin_client.h"
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/wire/kernel.h"
 #include "tests/service/run_program.h"
 #include "tests/service/server_fixture.h"

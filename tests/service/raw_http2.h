@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/clock.h"
-#include "core/base/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 
 namespace fusion {
 

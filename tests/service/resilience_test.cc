@@ -14,12 +14,12 @@
 #include <thread>
 
 #include "client/fallback/resilient_model.h"
-#include "core/base/file.h"
+#include "core/base/files/file.h"
+#include "core/base/files/unique_fd.h"
 #include "core/base/hash.h"
-#include "core/base/unique_fd.h"
 #include "core/bundle/tolerance.h"
 #include "core/tensor/compare.h"
-#include "core/wire/scalars.h"
+#include "core/wire/basics/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "tests/models/models.h"
 #include "tests/support/daemon.h"

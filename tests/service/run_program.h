@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 #include "tests/support/scratch_dir.h"
 
 namespace fusion {

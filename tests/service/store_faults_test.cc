@@ -14,9 +14,9 @@
 #include <random>
 #include <set>
 
-#include "core/base/file.h"
-#include "core/base/mutex.h"
+#include "core/base/files/file.h"
 #include "core/base/sanitizer.h"
+#include "core/base/threads/mutex.h"
 #include "core/onnx/reference_weights.h"
 #include "fusion/v1/fusion_admin.pb.h"
 #include "tests/models/models.h"

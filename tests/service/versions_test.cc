@@ -4,7 +4,7 @@
 
 #include "client/client.h"
 #include "client/fusion_reply.h"
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/onnx/reference_weights.h"
 #include "tests/models/models.h"
 #include "tests/service/run_program.h"

@@ -9,7 +9,7 @@
 #include <fstream>
 #include <thread>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/base/sanitizer.h"
 #include "core/compile/worker_pool.h"
 #include "tests/support/capturing_logger.h"

@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/files/signature.h"
 #include "core/base/hash_stream.h"
-#include "core/base/signature.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/bundle/signed_bytes.h"
 #include "core/wire/signature.h"
 

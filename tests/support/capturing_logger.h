@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/base/logging.h"
-#include "core/base/mutex.h"
+#include "core/base/threads/mutex.h"
 
 namespace fusion {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/base/check.h"
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/smg/smg.h"
 
 namespace fusion {

@@ -4,8 +4,8 @@
 #include <numbers>
 
 #include "core/base/check.h"
-#include "core/base/text.h"
-#include "core/graph/builder.h"
+#include "core/base/text/text.h"
+#include "core/graph/build/builder.h"
 
 namespace fusion {
 namespace {

@@ -5,9 +5,9 @@
 #include <numeric>
 
 #include "core/base/contains.h"
-#include "core/plan/pin.h"
-#include "core/schedule/candidates.h"
-#include "core/schedule/legal_choice.h"
+#include "core/plan/cost/pin.h"
+#include "core/schedule/tiles/candidates.h"
+#include "core/schedule/tiles/legal_choice.h"
 #include "core/smg/slicers.h"
 
 namespace fusion {

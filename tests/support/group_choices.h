@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "core/plan/evaluator.h"
+#include "core/plan/cost/evaluator.h"
 
 namespace fusion {
 

@@ -8,7 +8,7 @@
 
 #include <cstdlib>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 

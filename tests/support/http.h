@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/base/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 
 namespace fusion {
 

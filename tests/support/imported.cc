@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/graph/evaluate.h"
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
 
 namespace fusion {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/schedule/interpret.h"
+#include "core/schedule/lower/interpret.h"
 
 namespace fusion {
 namespace {

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "core/runtime/loaded_kernel.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/ir/schedule.h"
 
 namespace fusion {
 

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/check/reference_checker.h"
 #include "core/codegen/backend.h"
 #include "core/compile/job_runner.h"
@@ -12,8 +12,8 @@
 namespace fusion {
 namespace {
 
-// The steps of a worker, in this process. What compilers made before is not made again; every kernel
-// is checked again.
+// The steps of a worker, in this process. What compilers made before is not made again; every
+// kernel is checked again.
 class Workshop {
  public:
   static absl::StatusOr<Workshop*> Get() {

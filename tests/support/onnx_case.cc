@@ -5,7 +5,7 @@
 #include <functional>
 #include <set>
 
-#include "core/import/supported_ops.h"
+#include "core/import/sources/supported_ops.h"
 #include "core/onnx/constant_node.h"
 #include "core/onnx/model_io.h"
 

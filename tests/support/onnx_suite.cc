@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <iostream>
 
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
 #include "core/onnx/weight_source.h"
 #include "core/tensor/compare.h"
 #include "tests/support/light_models.h"

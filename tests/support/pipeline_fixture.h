@@ -8,7 +8,7 @@
 #include <string_view>
 #include <thread>
 
-#include "core/cache/memory_store.h"
+#include "core/cache/memory/memory_store.h"
 #include "core/pipeline/plan_fusion.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"

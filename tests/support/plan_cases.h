@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/graph/builder.h"
-#include "core/graph/text.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/text.h"
 #include "core/plan/planner.h"
 #include "tests/support/whole_program.h"
 

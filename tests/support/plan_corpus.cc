@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <random>
 
-#include "core/graph/builder.h"
+#include "core/graph/build/builder.h"
 
 namespace fusion {
 namespace {

@@ -4,8 +4,8 @@
 #include <cstring>
 
 #include "core/bundle/symbol_values.h"
-#include "core/graph/evaluate.h"
-#include "core/graph/test_values.h"
+#include "core/graph/evaluate/evaluate.h"
+#include "core/graph/evaluate/test_values.h"
 #include "core/tensor/strided_copy.h"
 #include "tests/support/interpreted_kernel.h"
 

@@ -7,8 +7,8 @@
 #include <numeric>
 #include <random>
 
-#include "core/graph/builder.h"
-#include "core/graph/text.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/text.h"
 #include "core/op/repeat.h"
 
 namespace fusion {
@@ -389,12 +389,15 @@ class Generator {
     switch (Below(4)) {
       case 0:
         Add("CumSum", {x.id},
-            {{"axis", Dims{axis}}, {"exclusive", int64_t{Below(2)}}, {"reverse", int64_t{Below(2)}}},
+            {{"axis", Dims{axis}},
+             {"exclusive", int64_t{Below(2)}},
+             {"reverse", int64_t{Below(2)}}},
             x.largest * (1 + static_cast<double>(extent) / 4));
         return;
       case 1:
         Add("RunningFold", {x.id},
-            {{"axis", axis}, {"monoid", std::string(Below(2) == 0 ? "max" : "min")},
+            {{"axis", axis},
+             {"monoid", std::string(Below(2) == 0 ? "max" : "min")},
              {"reverse", int64_t{Below(2)}}},
             x.largest);
         return;
@@ -406,7 +409,8 @@ class Generator {
       default: {
         // Where they are hangs on rounding unless nothing was rounded.
         if (x.computed || extent == 0) return;
-        const TensorId order = Made("RowOrder", {x.id}, {{"axis", axis}, {"count", 1 + Below(extent)}});
+        const TensorId order =
+            Made("RowOrder", {x.id}, {{"axis", axis}, {"count", 1 + Below(extent)}});
         if (axis == last && Below(2) == 0) {
           Add("GatherElements", {x.id, order}, {{"axis", axis}}, x.largest);
         } else {

@@ -3,7 +3,7 @@
 #include <memory>
 #include <random>
 
-#include "core/graph/builder.h"
+#include "core/graph/build/builder.h"
 #include "core/op/derive.h"
 #include "core/op/repeat.h"
 

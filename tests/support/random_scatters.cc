@@ -4,7 +4,7 @@
 #include <memory>
 #include <random>
 
-#include "core/graph/builder.h"
+#include "core/graph/build/builder.h"
 
 namespace fusion {
 namespace {

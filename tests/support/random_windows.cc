@@ -2,7 +2,7 @@
 
 #include <random>
 
-#include "core/graph/builder.h"
+#include "core/graph/build/builder.h"
 
 namespace fusion {
 namespace {

@@ -4,7 +4,7 @@
 #include <map>
 #include <utility>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 
 namespace fusion {
 namespace {

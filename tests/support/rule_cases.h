@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plan/rule_match.h"
-#include "core/wire/rules.h"
+#include "core/plan/rules/rule_match.h"
+#include "core/wire/options/rules.h"
 #include "tests/support/plan_cases.h"
 
 namespace fusion {
@@ -21,9 +21,10 @@ inline Rules RulesOf(std::string_view text) {
 }
 
 /// The plan of a graph with rules, for Cpu().
-inline absl::StatusOr<PlannedModel> TryPlan(const Graph& graph, std::string_view rules,
-                                            const std::map<NodeId, std::string>& alone = {}) {
-  return MakePlan(graph, Cpu(), {.rules = RulesOf(rules)}, nullptr, alone);
+inline absl::StatusOr<PlannedModel> TryPlan(
+    const Graph& graph, std::string_view rules,
+    const std::map<NodeId, std::string>& unfused_nodes = {}) {
+  return MakePlan(graph, Cpu(), {.rules = RulesOf(rules)}, nullptr, unfused_nodes);
 }
 
 /// The same; the process ends if there is none.

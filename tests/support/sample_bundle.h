@@ -152,7 +152,7 @@ inline Plan SamplePlan() {
        .second = estimate,
        .together = estimate,
        .benefit_us = -2.5,
-       .flips = {{.what = "launch-us", .value = 3.5, .words = "if a launch cost"}},
+       .what_ifs = {{.what = "launch-us", .value = 3.5, .words = "if a launch cost"}},
        .places =
            {{.first = {1, 2}, .second = {4}, .first_group = 1, .second_group = 1, .between = {1}}},
        .times = 12}};

@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "core/base/check.h"
-#include "core/schedule/schedule.h"
+#include "core/schedule/ir/schedule.h"
 
 namespace fusion {
 

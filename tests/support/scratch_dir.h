@@ -3,7 +3,7 @@
 #include <string>
 
 #include "core/base/check.h"
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 
 namespace fusion {
 

@@ -1,8 +1,8 @@
 #include "tests/support/split_lowering.h"
 
-#include "core/schedule/candidates.h"
-#include "core/schedule/join.h"
-#include "core/schedule/split_group.h"
+#include "core/schedule/ir/join.h"
+#include "core/schedule/ir/split_group.h"
+#include "core/schedule/tiles/candidates.h"
 
 namespace fusion {
 

@@ -1,6 +1,6 @@
 #include "tests/support/transformer_graph.h"
 
-#include "core/graph/builder.h"
+#include "core/graph/build/builder.h"
 
 namespace fusion {
 namespace {

@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "core/device/host_isa.h"
-#include "core/graph/halves.h"
+#include "core/graph/program/half_precision.h"
 
 namespace fusion {
 

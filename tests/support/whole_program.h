@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/device/device_spec.h"
-#include "core/schedule/lower.h"
+#include "core/schedule/lower/lower.h"
 
 namespace fusion {
 

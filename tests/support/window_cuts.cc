@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "core/graph/text.h"
-#include "core/schedule/access.h"
-#include "core/schedule/candidates.h"
-#include "core/schedule/legal_choice.h"
+#include "core/graph/build/text.h"
+#include "core/schedule/ir/access.h"
+#include "core/schedule/tiles/candidates.h"
+#include "core/schedule/tiles/legal_choice.h"
 #include "core/smg/slicers.h"
 
 namespace fusion {

@@ -3,7 +3,7 @@
 #include <iostream>
 #include <iterator>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "tests/tools/stage_arguments.h"
 
 namespace fusion {

@@ -1,7 +1,7 @@
 // fusion_opt as people run it.
 #include <gtest/gtest.h>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "tests/service/run_program.h"
 
 namespace fusion {

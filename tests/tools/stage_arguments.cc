@@ -1,9 +1,9 @@
 #include "tests/tools/stage_arguments.h"
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/bundle/text.h"
-#include "core/plan/rule_match.h"
-#include "core/wire/rules.h"
+#include "core/plan/rules/rule_match.h"
+#include "core/wire/options/rules.h"
 
 namespace fusion {
 

@@ -4,7 +4,7 @@
 
 #include "core/base/contains.h"
 #include "core/codegen/cpu/emitter.h"
-#include "core/schedule/access.h"
+#include "core/schedule/ir/access.h"
 
 namespace fusion {
 namespace {

@@ -2,7 +2,7 @@
 #include <bit>
 
 #include "core/codegen/cpu/emitter.h"
-#include "core/schedule/access.h"
+#include "core/schedule/ir/access.h"
 
 // The steps of an element-wise region as expressions on vectors.
 

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "core/codegen/cpu/emitter.h"
-#include "core/schedule/access.h"
+#include "core/schedule/ir/access.h"
 
 namespace fusion {
 

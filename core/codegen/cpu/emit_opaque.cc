@@ -1,6 +1,6 @@
 #include "core/codegen/cpu/emitter.h"
-#include "core/op/opaque.h"
-#include "core/schedule/opaque.h"
+#include "core/op/indexed/opaque.h"
+#include "core/schedule/lower/opaque.h"
 
 // Calls of opaque ops: functions of the prelude ("running_fold", "row_order", ...) on whole
 // params, for the rows of the current windows.

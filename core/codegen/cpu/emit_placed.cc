@@ -2,7 +2,7 @@
 #include <map>
 
 #include "core/codegen/cpu/emitter.h"
-#include "core/schedule/access.h"
+#include "core/schedule/ir/access.h"
 
 // Element-wise regions that reduce at places which their steps read (EachStmt::place): no loop runs
 // along the dims of a place. Where all lanes of a vector have one place its elements go there

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/codegen/cpu/emitter.h"
-#include "core/schedule/access.h"
+#include "core/schedule/ir/access.h"
 
 namespace fusion {
 namespace {

@@ -8,9 +8,9 @@
 #include "core/codegen/backend.h"
 #include "core/codegen/code_writer.h"
 #include "core/codegen/cpu/prelude.h"
-#include "core/schedule/access.h"
-#include "core/schedule/block_windows.h"
-#include "core/schedule/scratch.h"
+#include "core/schedule/ir/access.h"
+#include "core/schedule/memory/block_windows.h"
+#include "core/schedule/memory/scratch.h"
 
 namespace fusion {
 

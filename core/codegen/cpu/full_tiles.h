@@ -3,7 +3,7 @@
 #include <map>
 #include <vector>
 
-#include "core/schedule/schedule.h"
+#include "core/schedule/ir/schedule.h"
 
 namespace fusion {
 

@@ -3,7 +3,7 @@
 #include <array>
 #include <vector>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/codegen/cpu/prelude_parts.h"
 
 namespace fusion {

@@ -144,8 +144,8 @@ float fold_row<FoldSum<float>, false, float>(const float* x, float* y, i64 exten
 }
 )";
 
-// Sorting in place: quicksort, short runs by insertion, and by a heap where pivots turn out badly, so
-// that no data take more than n log n steps.
+// Sorting in place: quicksort, short runs by insertion, and by a heap where pivots turn out badly,
+// so that no data take more than n log n steps.
 constexpr std::string_view kSort = R"(
 template <class E, class L>
 static void sort_heap(E* a, i64 n, L before) {

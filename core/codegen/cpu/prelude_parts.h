@@ -42,7 +42,7 @@ std::vector<PreludePart> TileParts();
 std::vector<PreludePart> MoveParts();
 /// Floats of at most 8 bits, each by its name: $N_to_f and f_to_$N.
 std::vector<PreludePart> NarrowParts();
-/// Opaque ops (core/op/opaque.h): "running_fold", "running_sum_f32", "row_order",
+/// Opaque ops (core/op/indexed/opaque.h): "running_fold", "running_sum_f32", "row_order",
 /// "chosen_places", "box_choice".
 std::vector<PreludePart> OpaqueParts();
 /// The functions of f64: "exp_d", "log_d", ...

@@ -1,7 +1,7 @@
 #include <numbers>
 
 #include "core/op/forms.h"
-#include "core/op/inverse_functions.h"
+#include "core/op/indexed/inverse_functions.h"
 
 namespace fusion {
 

@@ -1,5 +1,5 @@
 #include "core/op/forms.h"
-#include "core/op/inverse_functions.h"
+#include "core/op/indexed/inverse_functions.h"
 
 namespace fusion {
 

@@ -1,4 +1,4 @@
-#include "core/op/attention.h"
+#include "core/op/forms/attention.h"
 
 #include <cmath>
 #include <limits>

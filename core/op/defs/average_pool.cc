@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "core/op/forms.h"
-#include "core/op/windows.h"
+#include "core/op/forms/windows.h"
 
 namespace fusion {
 

@@ -1,10 +1,10 @@
 #include "core/op/forms.h"
-#include "core/op/random_numbers.h"
+#include "core/op/indexed/random_numbers.h"
 
 namespace fusion {
 
 /// y = 1 with probability x, else 0, of `dtype` or x's type: where a number that follows from
-/// `seed` and the place of the element (core/op/random_numbers.h) is below x
+/// `seed` and the place of the element (core/op/indexed/random_numbers.h) is below x
 OpDef DefineBernoulli() {
   return {.name = "Bernoulli",
           .params = RandomParams({}, /*like=*/true),

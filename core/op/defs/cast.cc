@@ -1,5 +1,5 @@
+#include "core/op/body/narrowing.h"
 #include "core/op/forms.h"
-#include "core/op/narrowing.h"
 #include "core/tensor/onnx_dtype.h"
 
 namespace fusion {

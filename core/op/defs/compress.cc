@@ -1,5 +1,5 @@
 #include "core/op/forms.h"
-#include "core/op/selection.h"
+#include "core/op/indexed/selection.h"
 
 namespace fusion {
 

@@ -1,5 +1,5 @@
-#include "core/op/convolution.h"
 #include "core/op/forms.h"
+#include "core/op/forms/convolution.h"
 
 namespace fusion {
 

@@ -1,4 +1,4 @@
-#include "core/op/cumulative.h"
+#include "core/op/indexed/cumulative.h"
 
 namespace fusion {
 

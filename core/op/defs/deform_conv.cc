@@ -1,7 +1,7 @@
 #include "core/op/forms.h"
-#include "core/op/resampling.h"
-#include "core/op/sampling.h"
-#include "core/op/windows.h"
+#include "core/op/forms/resampling.h"
+#include "core/op/forms/sampling.h"
+#include "core/op/forms/windows.h"
 
 namespace fusion {
 

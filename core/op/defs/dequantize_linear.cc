@@ -1,5 +1,5 @@
 #include "core/op/forms.h"
-#include "core/op/quantised.h"
+#include "core/op/forms/quantised.h"
 
 namespace fusion {
 

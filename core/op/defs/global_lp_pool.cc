@@ -1,5 +1,5 @@
 #include "core/op/forms.h"
-#include "core/op/lp_pooling.h"
+#include "core/op/forms/lp_pooling.h"
 
 namespace fusion {
 

@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "core/op/forms.h"
-#include "core/op/resampling.h"
-#include "core/op/sampling.h"
+#include "core/op/forms/resampling.h"
+#include "core/op/forms/sampling.h"
 
 namespace fusion {
 

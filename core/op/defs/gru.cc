@@ -1,4 +1,4 @@
-#include "core/op/recurrent.h"
+#include "core/op/forms/recurrent.h"
 
 namespace fusion {
 

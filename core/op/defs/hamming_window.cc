@@ -1,4 +1,4 @@
-#include "core/op/signal.h"
+#include "core/op/indexed/signal.h"
 
 namespace fusion {
 

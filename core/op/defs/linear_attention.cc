@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "core/op/forms.h"
-#include "core/op/recurrent.h"
+#include "core/op/forms/recurrent.h"
 #include "core/op/repeat.h"
 
 namespace fusion {

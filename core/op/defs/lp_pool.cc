@@ -1,6 +1,6 @@
 #include "core/op/forms.h"
-#include "core/op/lp_pooling.h"
-#include "core/op/windows.h"
+#include "core/op/forms/lp_pooling.h"
+#include "core/op/forms/windows.h"
 
 namespace fusion {
 

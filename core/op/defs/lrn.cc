@@ -1,5 +1,5 @@
 #include "core/op/forms.h"
-#include "core/op/windows.h"
+#include "core/op/forms/windows.h"
 
 namespace fusion {
 

@@ -1,4 +1,4 @@
-#include "core/op/lstm_cell.h"
+#include "core/op/forms/lstm_cell.h"
 
 namespace fusion {
 

@@ -1,4 +1,4 @@
-#include "core/op/quantised.h"
+#include "core/op/forms/quantised.h"
 
 namespace fusion {
 

@@ -1,6 +1,6 @@
 #include "core/op/forms.h"
-#include "core/op/scatter.h"
-#include "core/op/windows.h"
+#include "core/op/forms/windows.h"
+#include "core/op/indexed/scatter.h"
 
 namespace fusion {
 

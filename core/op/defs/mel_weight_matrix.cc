@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "core/base/job.h"
-#include "core/op/signal.h"
+#include "core/base/threads/job.h"
+#include "core/op/indexed/signal.h"
 
 namespace fusion {
 

@@ -1,5 +1,5 @@
 #include "core/op/forms.h"
-#include "core/op/losses.h"
+#include "core/op/forms/losses.h"
 
 namespace fusion {
 

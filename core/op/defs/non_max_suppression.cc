@@ -1,8 +1,8 @@
 #include <algorithm>
 
 #include "core/op/forms.h"
-#include "core/op/opaque.h"
-#include "core/op/selection.h"
+#include "core/op/indexed/opaque.h"
+#include "core/op/indexed/selection.h"
 
 namespace fusion {
 

@@ -1,6 +1,6 @@
-#include "core/op/convolution.h"
 #include "core/op/forms.h"
-#include "core/op/quantised.h"
+#include "core/op/forms/convolution.h"
+#include "core/op/forms/quantised.h"
 
 namespace fusion {
 

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <limits>
 
-#include "core/op/cropping.h"
 #include "core/op/forms.h"
-#include "core/op/resampling.h"
+#include "core/op/forms/cropping.h"
+#include "core/op/forms/resampling.h"
 
 namespace fusion {
 

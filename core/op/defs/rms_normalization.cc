@@ -1,4 +1,4 @@
-#include "core/op/normalisation.h"
+#include "core/op/forms/normalisation.h"
 
 namespace fusion {
 

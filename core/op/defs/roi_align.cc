@@ -1,9 +1,9 @@
 #include <limits>
 
 #include "core/op/forms.h"
+#include "core/op/forms/resampling.h"
+#include "core/op/forms/sampling.h"
 #include "core/op/repeat.h"
-#include "core/op/resampling.h"
-#include "core/op/sampling.h"
 
 namespace fusion {
 

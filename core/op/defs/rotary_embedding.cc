@@ -1,5 +1,5 @@
-#include "core/op/attention.h"
 #include "core/op/forms.h"
+#include "core/op/forms/attention.h"
 
 namespace fusion {
 

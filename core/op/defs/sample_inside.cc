@@ -1,4 +1,4 @@
-#include "core/op/sampling.h"
+#include "core/op/forms/sampling.h"
 
 namespace fusion {
 

@@ -1,4 +1,4 @@
-#include "core/op/scatter.h"
+#include "core/op/indexed/scatter.h"
 
 namespace fusion {
 

@@ -2,7 +2,7 @@
 #include <limits>
 
 #include "core/op/forms.h"
-#include "core/op/scatter.h"
+#include "core/op/indexed/scatter.h"
 
 namespace fusion {
 

@@ -1,5 +1,5 @@
 #include "core/op/forms.h"
-#include "core/op/signal.h"
+#include "core/op/indexed/signal.h"
 
 namespace fusion {
 

@@ -1,6 +1,6 @@
 #include "core/op/forms.h"
-#include "core/op/opaque.h"
-#include "core/op/ranking.h"
+#include "core/op/indexed/opaque.h"
+#include "core/op/indexed/ranking.h"
 
 namespace fusion {
 
@@ -88,8 +88,8 @@ absl::StatusOr<RankedElements> FirstByOrder(Decomposition& d, const TopKRequest&
   order.Set("count", top.k);
   RankedElements out;
   ASSIGN_OR_RETURN(out.indices, d.Apply(RowOrder::kName, {x}, std::move(order)));
-  ASSIGN_OR_RETURN(out.values, d.Apply("GatherElements", {d.in(0), out.indices},
-                                       {{"axis", int64_t{top.axis}}}));
+  ASSIGN_OR_RETURN(
+      out.values, d.Apply("GatherElements", {d.in(0), out.indices}, {{"axis", int64_t{top.axis}}}));
   return out;
 }
 

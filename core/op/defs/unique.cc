@@ -1,6 +1,6 @@
 #include "core/op/forms.h"
-#include "core/op/opaque.h"
-#include "core/op/selection.h"
+#include "core/op/indexed/opaque.h"
+#include "core/op/indexed/selection.h"
 
 namespace fusion {
 

@@ -1,5 +1,5 @@
 #include "core/op/forms.h"
-#include "core/op/resampling.h"
+#include "core/op/forms/resampling.h"
 
 namespace fusion {
 

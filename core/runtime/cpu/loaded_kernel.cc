@@ -6,7 +6,7 @@
 
 #include <atomic>
 
-#include "core/base/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 #include "core/device/host_isa.h"
 #include "core/runtime/kernel_loader.h"
 

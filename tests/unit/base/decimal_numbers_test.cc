@@ -1,10 +1,10 @@
-#include "core/base/decimal_numbers.h"
+#include "core/base/text/decimal_numbers.h"
 
 #include <gtest/gtest.h>
 
 #include <cstdlib>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 namespace {

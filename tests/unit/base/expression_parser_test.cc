@@ -1,4 +1,4 @@
-#include "core/base/expression_parser.h"
+#include "core/base/parse/expression_parser.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/base/fair_queue.h"
+#include "core/base/threads/fair_queue.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

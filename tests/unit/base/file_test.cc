@@ -1,4 +1,4 @@
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

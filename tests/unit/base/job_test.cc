@@ -1,4 +1,4 @@
-#include "core/base/job.h"
+#include "core/base/threads/job.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/retry_after.h"
+#include "core/base/threads/retry_after.h"
 #include "tests/support/fake_clock.h"
 
 namespace fusion {

@@ -1,4 +1,4 @@
-#include "core/base/launcher.h"
+#include "core/base/files/launcher.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/base/lexer.h"
+#include "core/base/parse/lexer.h"
 
 #include <gtest/gtest.h>
 

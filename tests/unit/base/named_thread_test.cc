@@ -1,11 +1,11 @@
-#include "core/base/named_thread.h"
+#include "core/base/threads/named_thread.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
 
 #include <string>
 
-#include "core/base/thread_pool.h"
+#include "core/base/threads/thread_pool.h"
 
 namespace fusion {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/base/number_word.h"
+#include "core/base/text/number_word.h"
 
 #include <gtest/gtest.h>
 

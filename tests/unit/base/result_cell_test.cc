@@ -1,4 +1,4 @@
-#include "core/base/result_cell.h"
+#include "core/base/threads/result_cell.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-#include "core/base/scratch.h"
+#include "core/base/files/scratch.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/base/secret_hash.h"
+#include "core/base/files/secret_hash.h"
 
 #include <gtest/gtest.h>
 

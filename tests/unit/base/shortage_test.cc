@@ -1,4 +1,4 @@
-#include "core/base/shortage.h"
+#include "core/base/threads/shortage.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,9 +1,9 @@
-#include "core/base/signature.h"
+#include "core/base/files/signature.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "tests/support/scratch_dir.h"
 
 namespace fusion {

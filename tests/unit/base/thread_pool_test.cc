@@ -1,11 +1,11 @@
-#include "core/base/thread_pool.h"
+#include "core/base/threads/thread_pool.h"
 
 #include <gtest/gtest.h>
 
 #include <atomic>
 #include <future>
 
-#include "core/base/retry_after.h"
+#include "core/base/threads/retry_after.h"
 
 namespace fusion {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <future>
 
-#include "core/base/thread_pool.h"
+#include "core/base/threads/thread_pool.h"
 
 namespace fusion {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/base/trusted_path.h"
+#include "core/base/files/trusted_path.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

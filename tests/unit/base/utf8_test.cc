@@ -1,8 +1,8 @@
-#include "core/base/utf8.h"
+#include "core/base/text/utf8.h"
 
 #include <gtest/gtest.h>
 
-#include "core/base/cells.h"
+#include "core/base/text/cells.h"
 
 namespace fusion {
 namespace {

@@ -1,4 +1,4 @@
-#include "core/base/wrapped_text.h"
+#include "core/base/text/wrapped_text.h"
 
 #include <gtest/gtest.h>
 

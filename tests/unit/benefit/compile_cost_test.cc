@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
 #include "core/plan/planner.h"
 #include "tests/support/whole_program.h"
 

@@ -6,11 +6,11 @@
 #include <set>
 
 #include "core/benefit/estimate.h"
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
 #include "core/import/import.h"
 #include "core/plan/planner.h"
-#include "core/schedule/legality.h"
+#include "core/schedule/tiles/legality.h"
 #include "tests/models/models.h"
 #include "tests/support/whole_program.h"
 

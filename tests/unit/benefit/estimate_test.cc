@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
 #include "core/plan/planner.h"
-#include "core/schedule/candidates.h"
-#include "core/schedule/join.h"
-#include "core/schedule/phase_pipeline.h"
+#include "core/schedule/ir/join.h"
+#include "core/schedule/ir/phase_pipeline.h"
+#include "core/schedule/tiles/candidates.h"
 #include "tests/support/kernel_harness.h"
 
 namespace fusion {

@@ -1,11 +1,11 @@
-#include "core/cache/disk_stores.h"
+#include "core/cache/rocks/disk_stores.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/file.h"
-#include "core/cache/memory_measurements.h"
-#include "core/cache/memory_store.h"
+#include "core/base/files/file.h"
+#include "core/cache/memory/memory_measurements.h"
+#include "core/cache/memory/memory_store.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/stored_bundle.h"

@@ -1,4 +1,4 @@
-#include "core/cache/eviction_index.h"
+#include "core/cache/rocks/eviction_index.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/cache/failure_cache.h"
+#include "core/cache/memory/failure_cache.h"
 
 #include <gtest/gtest.h>
 

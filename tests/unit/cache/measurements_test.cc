@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 
-#include "core/cache/memory_measurements.h"
-#include "core/cache/rocks_store.h"
+#include "core/cache/memory/memory_measurements.h"
+#include "core/cache/rocks/rocks_store.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/scratch_dir.h"

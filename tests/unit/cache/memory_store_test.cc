@@ -1,4 +1,4 @@
-#include "core/cache/memory_store.h"
+#include "core/cache/memory/memory_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -7,8 +7,8 @@
 #include <fstream>
 #include <random>
 
-#include "core/base/file.h"
-#include "core/cache/rocks_store.h"
+#include "core/base/files/file.h"
+#include "core/cache/rocks/rocks_store.h"
 #include "core/wire/kernel.h"
 #include "tests/support/sample_bundle.h"
 

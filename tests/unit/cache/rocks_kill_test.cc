@@ -4,9 +4,9 @@
 #include <spawn.h>
 #include <sys/wait.h>
 
-#include "core/base/file.h"
-#include "core/base/unique_fd.h"
-#include "core/cache/rocks_store.h"
+#include "core/base/files/file.h"
+#include "core/base/files/unique_fd.h"
+#include "core/cache/rocks/rocks_store.h"
 #include "tests/support/sample_bundle.h"
 
 namespace fusion {

@@ -1,4 +1,4 @@
-#include "core/cache/rocks_store.h"
+#include "core/cache/rocks/rocks_store.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,8 +12,8 @@
 #include <future>
 #include <thread>
 
-#include "core/base/file.h"
-#include "core/cache/frame.h"
+#include "core/base/files/file.h"
+#include "core/cache/rocks/frame.h"
 #include "core/wire/kernel.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"

@@ -8,11 +8,11 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/base/file.h"
-#include "core/cache/memory_store.h"
-#include "core/cache/rocks_database.h"
-#include "core/cache/rocks_schema.h"
-#include "core/cache/rocks_store.h"
+#include "core/base/files/file.h"
+#include "core/cache/memory/memory_store.h"
+#include "core/cache/rocks/rocks_database.h"
+#include "core/cache/rocks/rocks_schema.h"
+#include "core/cache/rocks/rocks_store.h"
 #include "core/cache/tiered_store.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"

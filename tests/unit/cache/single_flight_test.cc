@@ -7,7 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "core/base/thread_pool.h"
+#include "core/base/threads/thread_pool.h"
 #include "tests/support/fake_clock.h"
 
 namespace fusion {

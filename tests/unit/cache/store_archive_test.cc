@@ -6,9 +6,9 @@
 #include <array>
 #include <cstring>
 
-#include "core/base/file.h"
-#include "core/cache/memory_store.h"
-#include "core/cache/rocks_store.h"
+#include "core/base/files/file.h"
+#include "core/cache/memory/memory_store.h"
+#include "core/cache/rocks/rocks_store.h"
 #include "core/wire/kernel.h"
 #include "tests/support/archive_frames.h"
 #include "tests/support/sample_bundle.h"

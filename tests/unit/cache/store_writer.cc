@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "core/cache/rocks_store.h"
+#include "core/cache/rocks/rocks_store.h"
 #include "tests/support/sample_bundle.h"
 
 int main(int argc, char** argv) {

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <thread>
 
-#include "core/cache/memory_store.h"
+#include "core/cache/memory/memory_store.h"
 #include "tests/support/stored_bundle.h"
 
 namespace fusion {

@@ -1,8 +1,8 @@
-#include "core/cache/write_errors.h"
+#include "core/cache/rocks/write_errors.h"
 
 #include <gtest/gtest.h>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "tests/support/capturing_logger.h"
 
 namespace fusion {

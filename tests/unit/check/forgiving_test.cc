@@ -6,8 +6,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/graph/evaluate.h"
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
 
 namespace fusion {
 namespace {

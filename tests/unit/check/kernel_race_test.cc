@@ -9,10 +9,10 @@
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
 #include "core/device/host_isa.h"
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
 #include "core/runtime/usable_cores.h"
-#include "core/schedule/candidates.h"
-#include "core/schedule/reference.h"
+#include "core/schedule/lower/reference.h"
+#include "core/schedule/tiles/candidates.h"
 #include "tests/support/kernel_source.h"
 #include "tests/support/whole_program.h"
 

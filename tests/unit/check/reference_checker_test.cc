@@ -8,15 +8,15 @@
 #include <cstring>
 #include <sstream>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/check/kernel_run.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
 #include "core/device/host_isa.h"
-#include "core/graph/test_values.h"
-#include "core/graph/text.h"
-#include "core/schedule/candidates.h"
-#include "core/schedule/streamed_group.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/test_values.h"
+#include "core/schedule/lower/streamed_group.h"
+#include "core/schedule/tiles/candidates.h"
 #include "tests/support/dims.h"
 #include "tests/support/hand_made_kernel.h"
 #include "tests/support/interpreted_kernel.h"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 
 namespace fusion {
 namespace {

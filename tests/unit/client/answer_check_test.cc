@@ -1,4 +1,4 @@
-#include "client/answer_check.h"
+#include "client/calls/answer_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "client/kernel_assembly.h"
 #include "core/bundle/signed_bytes.h"
 #include "core/wire/answer.h"
-#include "core/wire/scalars.h"
+#include "core/wire/basics/scalars.h"
 #include "core/wire/signature.h"
 #include "fusion/v1/fusion_service.pb.h"
 

@@ -1,4 +1,4 @@
-#include "client/breaker.h"
+#include "client/calls/breaker.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -11,12 +11,12 @@
 #include <filesystem>
 
 #include "client/fusion_request.h"
-#include "core/base/file.h"
-#include "core/base/signature.h"
+#include "core/base/files/file.h"
+#include "core/base/files/signature.h"
 #include "core/bundle/signed_bytes.h"
 #include "core/wire/answer.h"
+#include "core/wire/basics/scalars.h"
 #include "core/wire/plan.h"
-#include "core/wire/scalars.h"
 #include "core/wire/signature.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "tests/support/fake_clock.h"

@@ -7,8 +7,8 @@
 
 #include <atomic>
 
-#include "core/wire/limits.h"
-#include "core/wire/scalars.h"
+#include "core/wire/basics/limits.h"
+#include "core/wire/basics/scalars.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
 #include "tests/support/served_client.h"
 

@@ -6,7 +6,7 @@
 
 #include "core/device/device_spec.h"
 #include "core/device/host_isa.h"
-#include "core/wire/target.h"
+#include "core/wire/options/target.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {

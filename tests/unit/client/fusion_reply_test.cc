@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/wire/basics/scalars.h"
+#include "core/wire/options/plan_lock.h"
 #include "core/wire/plan.h"
-#include "core/wire/plan_lock.h"
-#include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "tests/support/sample_bundle.h"
 #include "tests/support/sample_lock.h"

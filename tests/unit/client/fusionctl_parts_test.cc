@@ -4,17 +4,17 @@
 
 #include <regex>
 
-#include "client/fusionctl/arguments.h"
-#include "client/fusionctl/bar_chart.h"
-#include "client/fusionctl/html.h"
-#include "client/fusionctl/named_graph.h"
-#include "client/fusionctl/plan_keys.h"
-#include "client/fusionctl/report_figures.h"
-#include "client/fusionctl/report_page.h"
-#include "client/fusionctl/statistics.h"
-#include "client/fusionctl/terminal.h"
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
+#include "client/fusionctl/args/arguments.h"
+#include "client/fusionctl/input/named_graph.h"
+#include "client/fusionctl/measure/statistics.h"
+#include "client/fusionctl/output/bar_chart.h"
+#include "client/fusionctl/output/html.h"
+#include "client/fusionctl/output/report_figures.h"
+#include "client/fusionctl/output/report_page.h"
+#include "client/fusionctl/output/terminal.h"
+#include "client/fusionctl/service/plan_keys.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
 #include "core/wire/report.h"
 
 namespace fusion {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/wire/scalars.h"
+#include "core/wire/basics/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {

@@ -8,8 +8,8 @@
 #include <thread>
 
 #include "client/client.h"
+#include "core/wire/basics/scalars.h"
 #include "core/wire/report.h"
-#include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
 #include "tests/support/served_client.h"
 

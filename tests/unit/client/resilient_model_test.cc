@@ -8,7 +8,7 @@
 
 #include <thread>
 
-#include "core/base/mutex.h"
+#include "core/base/threads/mutex.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
 #include "tests/support/served_client.h"
 

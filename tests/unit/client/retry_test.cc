@@ -1,4 +1,4 @@
-#include "client/retry.h"
+#include "client/calls/retry.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,15 +1,16 @@
 // What the terminal of a user gets of texts that others wrote, and what messages and help say.
-#include "client/fusionctl/shown_text.h"
+#include "client/fusionctl/output/shown_text.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <CLI/CLI.hpp>
 
-#include "client/fusionctl/help.h"
-#include "client/fusionctl/terminal.h"
-#include "client/fusionctl/user_words.h"
-#include "core/base/text.h"
+#include "client/fusionctl/args/arguments.h"
+#include "client/fusionctl/args/help.h"
+#include "client/fusionctl/args/user_words.h"
+#include "client/fusionctl/output/terminal.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 namespace {

@@ -5,13 +5,13 @@
 #include <filesystem>
 #include <regex>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/codegen/backend.h"
 #include "core/compile/command.h"
 #include "core/compile/toolchain.h"
-#include "core/graph/builder.h"
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
 #include "core/import/import.h"
 #include "core/onnx/reference_weights.h"
 #include "core/plan/planner.h"

@@ -14,8 +14,8 @@
 #include <thread>
 
 #include "core/check/kernel_run.h"
-#include "core/graph/text.h"
-#include "core/schedule/candidates.h"
+#include "core/graph/build/text.h"
+#include "core/schedule/tiles/candidates.h"
 #include "tests/support/kernel_harness.h"
 
 namespace fusion {

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <thread>
 
-#include "core/base/file.h"
-#include "core/base/unique_fd.h"
+#include "core/base/files/file.h"
+#include "core/base/files/unique_fd.h"
 
 namespace fusion {
 namespace {

@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/compile/command.h"
 
 namespace fusion {

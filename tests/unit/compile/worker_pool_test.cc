@@ -6,8 +6,8 @@
 #include <filesystem>
 #include <future>
 
-#include "core/base/file.h"
-#include "core/base/retry_after.h"
+#include "core/base/files/file.h"
+#include "core/base/threads/retry_after.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_toolchain.h"

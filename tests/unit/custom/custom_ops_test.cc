@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/op/loop_body_text.h"
+#include "core/op/body/loop_body_text.h"
 
 namespace fusion {
 namespace {

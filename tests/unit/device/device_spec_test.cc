@@ -7,7 +7,7 @@
 #include <set>
 
 #include "core/base/check.h"
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 
 namespace fusion {
 namespace {

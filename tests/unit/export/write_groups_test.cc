@@ -6,7 +6,7 @@
 #include <random>
 #include <set>
 
-#include "core/graph/canonical.h"
+#include "core/graph/build/canonical.h"
 #include "core/import/import.h"
 #include "core/onnx/external_data.h"
 #include "core/onnx/group_calls.h"

@@ -1,10 +1,10 @@
-#include "core/graph/coordinates.h"
+#include "core/graph/program/coordinates.h"
 
 #include <gtest/gtest.h>
 
-#include "core/base/text.h"
-#include "core/graph/program.h"
-#include "core/graph/text.h"
+#include "core/base/text/text.h"
+#include "core/graph/build/text.h"
+#include "core/graph/program/program.h"
 
 namespace fusion {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <limits>
 
-#include "core/graph/builder.h"
-#include "core/graph/canonical.h"
-#include "core/graph/evaluate.h"
-#include "core/graph/text.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
 
 namespace fusion {
 namespace {
@@ -163,9 +163,8 @@ TEST(NonMaxSuppression, WithoutALeastScoreTakesAnyNumber) {
 TEST(NonMaxSuppression, NoNumberIsTooLarge) {
   const HostTensor boxes = Reals({1, 3, 4}, {0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5});
   const HostTensor scores = Reals({1, 1, 3}, {0.5, 0.25, 0.75});
-  EXPECT_THAT(
-      ValuesOf(RunCall("NonMaxSuppression", {boxes, scores}, AtMost(int64_t{1} << 62))[0]),
-      ElementsAre(0, 0, 2, 0, 0, 0, 0, 0, 1));
+  EXPECT_THAT(ValuesOf(RunCall("NonMaxSuppression", {boxes, scores}, AtMost(int64_t{1} << 62))[0]),
+              ElementsAre(0, 0, 2, 0, 0, 0, 0, 0, 1));
 }
 
 TEST(Unique, OfManyTakesASortAndNoMore) {

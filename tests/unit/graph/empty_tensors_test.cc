@@ -5,9 +5,9 @@
 
 #include <limits>
 
-#include "core/graph/evaluate.h"
-#include "core/graph/program.h"
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
+#include "core/graph/program/program.h"
 
 namespace fusion {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <random>
 
-#include "core/graph/builder.h"
-#include "core/graph/canonical.h"
-#include "core/graph/evaluate.h"
-#include "core/graph/text.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
 
 namespace fusion {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <random>
 
-#include "core/graph/evaluate_loop.h"
-#include "core/op/indexed_reduction.h"
+#include "core/graph/evaluate/evaluate_loop.h"
+#include "core/op/body/indexed_reduction.h"
 
 namespace fusion {
 namespace {

@@ -1,9 +1,9 @@
 // What one graph may be taken apart into.
 #include <gtest/gtest.h>
 
-#include "core/graph/builder.h"
-#include "core/graph/program.h"
-#include "core/op/recurrent.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/program/program.h"
+#include "core/op/forms/recurrent.h"
 
 namespace fusion {
 namespace {

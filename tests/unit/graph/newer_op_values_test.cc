@@ -5,8 +5,8 @@
 #include <cmath>
 #include <limits>
 
-#include "core/graph/builder.h"
-#include "core/graph/evaluate.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/evaluate/evaluate.h"
 
 namespace fusion {
 namespace {

@@ -3,9 +3,9 @@
 
 #include <cmath>
 
-#include "core/graph/builder.h"
-#include "core/graph/evaluate.h"
-#include "core/graph/text.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
 
 namespace fusion {
 namespace {

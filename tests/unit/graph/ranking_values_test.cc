@@ -6,8 +6,8 @@
 #include <limits>
 #include <numeric>
 
-#include "core/graph/builder.h"
-#include "core/graph/evaluate.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/evaluate/evaluate.h"
 
 namespace fusion {
 namespace {

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/builder.h"
-#include "core/graph/program.h"
-#include "core/graph/text.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/text.h"
+#include "core/graph/program/program.h"
 
 namespace fusion {
 namespace {

@@ -1,12 +1,12 @@
-#include "core/graph/shared_rows.h"
+#include "core/graph/program/shared_rows.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/canonical.h"
-#include "core/graph/evaluate.h"
-#include "core/graph/test_values.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
+#include "core/graph/evaluate/test_values.h"
 
 namespace fusion {
 namespace {

@@ -1,10 +1,10 @@
-#include "core/graph/test_values.h"
+#include "core/graph/evaluate/test_values.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
 
 namespace fusion {
 namespace {

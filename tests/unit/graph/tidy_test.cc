@@ -1,8 +1,8 @@
-#include "core/graph/tidy.h"
+#include "core/graph/program/tidy.h"
 
 #include <gtest/gtest.h>
 
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
 
 namespace fusion {
 namespace {

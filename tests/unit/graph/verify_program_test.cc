@@ -4,8 +4,8 @@
 
 #include <functional>
 
-#include "core/graph/program.h"
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
+#include "core/graph/program/program.h"
 
 namespace fusion {
 namespace {

@@ -1,5 +1,5 @@
 // If, Loop and Scan.
-#include "core/import/control_flow.h"
+#include "core/import/bodies/control_flow.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <limits>
 #include <set>
 
-#include "core/graph/canonical.h"
+#include "core/graph/build/canonical.h"
 #include "tests/support/imported.h"
 
 namespace fusion {

@@ -5,9 +5,9 @@
 #include <cmath>
 
 #include "core/custom/custom_ops.h"
-#include "core/graph/canonical.h"
-#include "core/graph/evaluate.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
 #include "tests/support/imported.h"
 
 namespace fusion {

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/evaluate.h"
+#include "core/graph/evaluate/evaluate.h"
 #include "tests/support/imported.h"
 
 namespace fusion {

@@ -2,9 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/canonical.h"
-#include "core/graph/evaluate.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
 #include "core/import/import.h"
 #include "core/onnx/reference_weights.h"
 #include "core/onnx/weight_source.h"

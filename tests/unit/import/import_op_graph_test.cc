@@ -2,8 +2,8 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/evaluate.h"
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
 #include "core/import/import.h"
 
 namespace fusion {

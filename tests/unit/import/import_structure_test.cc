@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
 #include "tests/support/imported.h"
 
 namespace fusion {

@@ -51,7 +51,7 @@ endfunction()
 # One header of every layer.
 set(probe "")
 foreach(layer IN LISTS layers)
-  file(GLOB headers RELATIVE ${SOURCE_DIR} ${SOURCE_DIR}/core/${layer}/*.h)
+  file(GLOB_RECURSE headers RELATIVE ${SOURCE_DIR} ${SOURCE_DIR}/core/${layer}/*.h)
   if(NOT headers)
     continue()
   endif()
@@ -112,9 +112,9 @@ foreach(source IN LISTS sources)
   endif()
 endforeach()
 
-# Threads are started with a name (core/base/named_thread.h).
+# Threads are started with a name (core/base/threads/named_thread.h).
 foreach(source IN LISTS sources)
-  if(source MATCHES "core/base/named_thread\\.h$")
+  if(source MATCHES "core/base/threads/named_thread\\.h$")
     continue()
   endif()
   file(STRINGS ${source} nameless REGEX "std::thread[a-z_ ]*[({] *\\[|emplace_back\\(\\[")

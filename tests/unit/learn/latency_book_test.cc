@@ -5,8 +5,8 @@
 
 #include <thread>
 
-#include "core/cache/memory_measurements.h"
-#include "core/cache/memory_store.h"
+#include "core/cache/memory/memory_measurements.h"
+#include "core/cache/memory/memory_store.h"
 #include "tests/support/fake_clock.h"
 
 namespace fusion {

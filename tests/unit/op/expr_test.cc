@@ -1,11 +1,11 @@
-#include "core/op/expr.h"
+#include "core/op/body/expr.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "core/op/monoid.h"
-#include "core/op/simplify.h"
+#include "core/op/body/monoid.h"
+#include "core/op/body/simplify.h"
 
 namespace fusion {
 namespace {

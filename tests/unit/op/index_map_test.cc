@@ -1,5 +1,5 @@
 // Sums of index expressions.
-#include "core/op/index_map.h"
+#include "core/op/body/index_map.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/op/indexed_reduction.h"
+#include "core/op/body/indexed_reduction.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/op/narrowing.h"
+#include "core/op/body/narrowing.h"
 
 #include <gtest/gtest.h>
 

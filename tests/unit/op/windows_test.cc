@@ -1,4 +1,4 @@
-#include "core/op/windows.h"
+#include "core/op/forms/windows.h"
 
 #include <gtest/gtest.h>
 

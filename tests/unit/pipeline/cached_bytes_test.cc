@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "core/base/sanitizer.h"
-#include "core/cache/memory_store.h"
+#include "core/cache/memory/memory_store.h"
 #include "core/onnx/reference_weights.h"
 #include "core/pipeline/planning.h"
 #include "tests/models/models.h"

@@ -1,11 +1,11 @@
-#include "core/pipeline/family_checks.h"
+#include "core/pipeline/families/family_checks.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/canonical.h"
+#include "core/graph/build/canonical.h"
 #include "core/import/graph_source.h"
-#include "core/pipeline/import_family.h"
+#include "core/pipeline/families/import_family.h"
 #include "tests/support/test_model.h"
 
 namespace fusion {

@@ -1,4 +1,4 @@
-#include "core/pipeline/family_points.h"
+#include "core/pipeline/families/family_points.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,10 +1,10 @@
-#include "core/pipeline/isolate.h"
+#include "core/pipeline/kernels/isolate.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/strings/cord.h"
-#include "core/base/job.h"
+#include "core/base/threads/job.h"
 #include "tests/support/capturing_logger.h"
 
 namespace fusion {
@@ -44,38 +44,39 @@ Plan PlanWithVariant() {
 
 TEST(IsolateFailures, TakesApartWhatThePlanRuns) {
   CapturingLogger logger;
-  Alone alone;
+  UnfusedNodes unfused_nodes;
   const absl::Status wrong = Unimplemented("it is wrong");
-  ASSERT_TRUE(IsolateFailures(PlanWithVariant(), {wrong, {}, {}}, logger, &alone).ok());
-  EXPECT_EQ(alone.size(), 2U);
-  EXPECT_THAT(alone[0], HasSubstr("not fused: a kernel of pair failed"));
-  EXPECT_TRUE(alone.contains(1));
+  ASSERT_TRUE(IsolateFailures(PlanWithVariant(), {wrong, {}, {}}, logger, &unfused_nodes).ok());
+  EXPECT_EQ(unfused_nodes.size(), 2U);
+  EXPECT_THAT(unfused_nodes[0], HasSubstr("not fused: a kernel of pair failed"));
+  EXPECT_TRUE(unfused_nodes.contains(1));
 }
 
 TEST(IsolateFailures, AKernelOfTheVariantAloneCostsTheVariantAlone) {
   CapturingLogger logger;
-  Alone alone;
+  UnfusedNodes unfused_nodes;
   const Plan plan = PlanWithVariant();
   const absl::Status wrong = Unimplemented("it is wrong");
-  ASSERT_TRUE(IsolateFailures(plan, {{}, {}, wrong}, logger, &alone).ok());
-  EXPECT_EQ(alone.size(), 1U);
-  EXPECT_THAT(alone[kNoVariant], HasSubstr("no variant for few elements: a kernel of it, whole"));
+  ASSERT_TRUE(IsolateFailures(plan, {{}, {}, wrong}, logger, &unfused_nodes).ok());
+  EXPECT_EQ(unfused_nodes.size(), 1U);
+  EXPECT_THAT(unfused_nodes[kNoVariant],
+              HasSubstr("no variant for few elements: a kernel of it, whole"));
   // A node by itself cannot be taken apart, and names the node.
-  const absl::Status single = IsolateFailures(plan, {{}, wrong, {}}, logger, &alone);
+  const absl::Status single = IsolateFailures(plan, {{}, wrong, {}}, logger, &unfused_nodes);
   EXPECT_THAT(Message(single), HasSubstr("(single): it is wrong"));
   const absl::Status ours =
-      IsolateFailures(plan, {{}, Internal("it is broken"), {}}, logger, &alone);
+      IsolateFailures(plan, {{}, Internal("it is broken"), {}}, logger, &unfused_nodes);
   EXPECT_TRUE(absl::IsInternal(ours));
   EXPECT_EQ(Message(ours), "node \"\" (single): kernel fk_single (single): it is broken");
   EXPECT_EQ(ours.GetPayload(kFailedNode), absl::Cord("2"));
 }
 
-TEST(AloneOf, HasWhatAPlanWasToldOfItsVariants) {
+TEST(UnfusedNodesOf, HasWhatAPlanWasToldOfItsVariants) {
   Plan plan;
   plan.fallbacks = {{.node = 2, .reason = "one"},
                     {.node = kNoVariant, .reason = "two"},
                     {.node = 0, .reason = "three", .registered = "gelu"}};
-  EXPECT_EQ(AloneOf(plan), (Alone{{2, "one"}, {kNoVariant, "two"}}));
+  EXPECT_EQ(UnfusedNodesOf(plan), (UnfusedNodes{{2, "one"}, {kNoVariant, "two"}}));
   EXPECT_EQ(UnusedOf(plan), (std::map<std::string, std::string>{{"gelu", "three"}}));
 }
 

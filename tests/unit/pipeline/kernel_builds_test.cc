@@ -1,4 +1,4 @@
-#include "core/pipeline/kernel_builds.h"
+#include "core/pipeline/kernels/kernel_builds.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <optional>
 #include <thread>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_toolchain.h"

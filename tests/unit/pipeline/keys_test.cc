@@ -3,9 +3,9 @@
 #include <set>
 
 #include "core/base/hash.h"
-#include "core/pipeline/kernels.h"
-#include "core/pipeline/plan_key.h"
-#include "core/pipeline/plan_request.h"
+#include "core/pipeline/kernels/kernels.h"
+#include "core/pipeline/requests/plan_key.h"
+#include "core/pipeline/requests/plan_request.h"
 #include "tests/support/field_count.h"
 #include "tests/support/sample_lock.h"
 
@@ -14,14 +14,14 @@ namespace {
 
 // Flips each field in turn; every variant must differ from the base and from the others.
 template <typename Parts>
-void ExpectDistinct(const std::vector<std::function<void(Parts*)>>& flips,
+void ExpectDistinct(const std::vector<std::function<void(Parts*)>>& changes,
                     std::string (*key)(const Parts&)) {
   static_assert(FieldCount<Parts>() > 0);
-  EXPECT_EQ(static_cast<int>(flips.size()), FieldCount<Parts>()) << "a field without a flip";
+  EXPECT_EQ(static_cast<int>(changes.size()), FieldCount<Parts>()) << "a field without a flip";
   std::set<std::string> keys = {key(Parts{})};
-  for (size_t i = 0; i < flips.size(); ++i) {
+  for (size_t i = 0; i < changes.size(); ++i) {
     Parts parts;
-    flips[i](&parts);
+    changes[i](&parts);
     EXPECT_TRUE(keys.insert(key(parts)).second) << "field " << i << " does not reach the key";
   }
 }
@@ -95,7 +95,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
   static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 16 &&
                 FieldCount<Hints>() == 4 && FieldCount<GraphSource>() == 2);
-  const std::vector<std::function<void(PlanRequest*)>> flips = {
+  const std::vector<std::function<void(PlanRequest*)>> changes = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
       [](PlanRequest* r) { r->target.name = "n"; },
       [](PlanRequest* r) { r->target.vendor = "v"; },
@@ -161,9 +161,9 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       [](PlanRequest* r) { r->options.lock = std::make_shared<const PlanLock>(SampleLock()); },
   };
   std::set<std::string> keys = {RequestKey({})};
-  for (size_t i = 0; i < flips.size(); ++i) {
+  for (size_t i = 0; i < changes.size(); ++i) {
     PlanRequest request;
-    flips[i](&request);
+    changes[i](&request);
     EXPECT_TRUE(keys.insert(RequestKey(request)).second) << "flip " << i;
   }
 }

@@ -1,5 +1,5 @@
 // Plans pinned by a lock, and plans that come out the same wherever and whenever they are made.
-#include "core/pipeline/lock.h"
+#include "core/pipeline/requests/lock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,8 +9,8 @@
 #include <random>
 
 #include "core/onnx/reference_weights.h"
+#include "core/wire/options/plan_lock.h"
 #include "core/wire/plan.h"
-#include "core/wire/plan_lock.h"
 #include "tests/models/models.h"
 #include "tests/support/pipeline_fixture.h"
 #include "tests/support/test_model.h"

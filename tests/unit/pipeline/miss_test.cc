@@ -1,10 +1,10 @@
-#include "core/pipeline/miss.h"
+#include "core/pipeline/requests/miss.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/hash.h"
-#include "core/cache/memory_store.h"
+#include "core/cache/memory/memory_store.h"
 #include "tests/support/sample_bundle.h"
 
 namespace fusion {

@@ -3,13 +3,13 @@
 
 #include <map>
 
-#include "core/base/file.h"
-#include "core/cache/rocks_store.h"
+#include "core/base/files/file.h"
+#include "core/cache/rocks/rocks_store.h"
 #include "core/onnx/reference_weights.h"
-#include "core/pipeline/lock.h"
+#include "core/pipeline/kernels/tile_search.h"
 #include "core/pipeline/plan_fusion.h"
-#include "core/pipeline/tile_search.h"
-#include "core/wire/tile_search.h"
+#include "core/pipeline/requests/lock.h"
+#include "core/wire/options/tile_search.h"
 #include "tests/models/models.h"
 #include "tests/support/pipeline_fixture.h"
 #include "tests/support/test_model.h"

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "core/onnx/reference_weights.h"
-#include "core/pipeline/lock.h"
+#include "core/pipeline/requests/lock.h"
 #include "tests/models/models.h"
 #include "tests/support/pipeline_fixture.h"
 #include "tests/support/test_model.h"

@@ -7,7 +7,7 @@
 #include <future>
 #include <thread>
 
-#include "core/cache/memory_store.h"
+#include "core/cache/memory/memory_store.h"
 #include "core/pipeline/plan_builds.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
@@ -61,11 +61,12 @@ class PlanningTest : public testing::Test {
   }
 
   // On a thread of its own.
-  std::future<PlannedOr> Ask(Planning& planning, const Alone& alone, const DumpKinds& dumps = {}) {
-    return std::async(std::launch::async, [this, &planning, alone, dumps] {
+  std::future<PlannedOr> Ask(Planning& planning, const UnfusedNodes& unfused_nodes,
+                             const DumpKinds& dumps = {}) {
+    return std::async(std::launch::async, [this, &planning, unfused_nodes, dumps] {
       t_is_caller = true;
       PlanOrigin origin;
-      return planning.Plan(work_, alone, dumps, patient_, &origin);
+      return planning.Plan(work_, unfused_nodes, dumps, patient_, &origin);
     });
   }
 
@@ -94,7 +95,7 @@ TEST_F(PlanningTest, OtherRestrictionsAreAnotherPlan) {
 
 TEST_F(PlanningTest, BothAreRemembered) {
   Planning planning({}, toolchain_, logger_, clock_);
-  const Alone apart = {{0, "it failed"}, {1, "it failed"}, {2, "it failed"}};
+  const UnfusedNodes apart = {{0, "it failed"}, {1, "it failed"}, {2, "it failed"}};
   PlannedOr first = Ask(planning, {}).get();
   PlannedOr second = Ask(planning, apart).get();
   EXPECT_EQ(Ask(planning, {}).get().value(), first.value());

@@ -6,8 +6,8 @@
 #include <atomic>
 #include <future>
 
-#include "core/base/mutex.h"
-#include "core/cache/memory_store.h"
+#include "core/base/threads/mutex.h"
+#include "core/cache/memory/memory_store.h"
 #include "core/pipeline/plan_fusion.h"
 #include "tests/support/fake_clock.h"
 #include "tests/support/fake_toolchain.h"

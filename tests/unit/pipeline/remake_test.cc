@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "absl/strings/str_replace.h"
-#include "core/pipeline/plan_key.h"
+#include "core/pipeline/requests/plan_key.h"
 #include "tests/support/pipeline_fixture.h"
 #include "tests/support/test_model.h"
 

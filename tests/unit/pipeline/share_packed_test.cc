@@ -1,4 +1,4 @@
-#include "core/pipeline/share_packed.h"
+#include "core/pipeline/kernels/share_packed.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/pipeline/tile_search.h"
+#include "core/pipeline/kernels/tile_search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Whole layers as one launch: when, of what, and that it computes the same.
-#include "core/plan/all_in_one.h"
+#include "core/plan/search/all_in_one.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,14 +8,15 @@
 #include <set>
 
 #include "core/benefit/estimate.h"
-#include "core/graph/builder.h"
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
-#include "core/plan/assembler.h"
-#include "core/plan/frontier.h"
-#include "core/plan/pin.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
+#include "core/plan/assemble/assembler.h"
+#include "core/plan/cost/pin.h"
 #include "core/plan/planner.h"
-#include "core/schedule/phase_pipeline.h"
+#include "core/plan/search/frontier.h"
+#include "core/plan/search/group_by_node.h"
+#include "core/schedule/ir/phase_pipeline.h"
 #include "core/tensor/compare.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_interpreter.h"
@@ -46,8 +47,8 @@ Graph Mlp(int layers, int64_t width = 512, bool kept = false) {
 DeviceSpec Cpu() { return DeviceNamed("intel-skylake-server", 2); }
 
 PlannedModel PlanOf(const Graph& graph, const DeviceSpec& device, const PlanOptions& options = {},
-                    const std::map<NodeId, std::string>& alone = {}) {
-  auto model = MakePlan(graph, device, options, nullptr, alone);
+                    const std::map<NodeId, std::string>& unfused_nodes = {}) {
+  auto model = MakePlan(graph, device, options, nullptr, unfused_nodes);
   FUSION_CHECK(model.ok(), Message(model.status()));
   return *std::move(model);
 }
@@ -132,7 +133,7 @@ PlannedModel NodesInTurn(const Graph& graph, const DeviceSpec& device) {
   model.program = BuildProgram(graph).value();
   GroupEvaluator evaluator(model.program, device, options, nullptr);
   Grouping joined =
-      JoinInTurn(GroupByNode(graph, &evaluator).value(), /*alone=*/{}, &evaluator).value();
+      JoinInTurn(GroupByNode(graph, &evaluator).value(), /*unfused_nodes=*/{}, &evaluator).value();
   absl::Status status = Assemble(graph, ProgramOf::kGraph, joined, &evaluator, &model);
   FUSION_CHECK(status.ok(), Message(status));
   return model;
@@ -301,12 +302,12 @@ TEST(AllInOne, IsExplained) {
           (d.reason.starts_with("all-in-one: ") || d.reason.starts_with("pipeline: "))) {
         told = true;
         EXPECT_THAT(d.reason, HasSubstr("phases of one launch, which gains "));
-        EXPECT_FALSE(d.flips.empty());
+        EXPECT_FALSE(d.what_ifs.empty());
       }
       if (d.subject == DecisionSubject::kPair) {
         codes.insert(d.code);
         EXPECT_TRUE(d.first.has_value() && d.second.has_value());
-        EXPECT_FALSE(d.flips.empty()) << d.code << ": " << d.reason;
+        EXPECT_FALSE(d.what_ifs.empty()) << d.code << ": " << d.reason;
       }
       if (d.code == "pipeline") {
         EXPECT_TRUE(std::any_of(d.reason.begin(), d.reason.end(), [](char c) {

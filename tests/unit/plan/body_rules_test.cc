@@ -6,8 +6,8 @@
 #include <memory>
 
 #include "absl/strings/cord.h"
-#include "core/graph/body_graph.h"
-#include "core/plan/pin.h"
+#include "core/graph/build/body_graph.h"
+#include "core/plan/cost/pin.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_interpreter.h"
 #include "tests/support/registered_cases.h"
@@ -210,7 +210,7 @@ TEST(BodyRules, ACompositeOfABodyIsOneNode) {
 
 // What a recurrence repeats is its decomposition; rules see one node, alone or in a body.
 TEST(BodyRules, StepsOfARecurrenceAreNoNodes) {
-  const Graph alone = GraphOf(R"(graph "g" {
+  const Graph outside = GraphOf(R"(graph "g" {
   %0 = input "x" : f32[40,3,5]
   %1 = weight "w" : f32[1,28,5]
   %2 = weight "r" : f32[1,28,7]
@@ -226,7 +226,7 @@ TEST(BodyRules, StepsOfARecurrenceAreNoNodes) {
   output %3
 }
 )");
-  for (const Graph* graph : {&alone, &within}) {
+  for (const Graph* graph : {&outside, &within}) {
     const PlannedModel plain = PlanWithRules(*graph);
     const PlannedModel ruled = PlanWithRules(*graph, Rule1(Edge("*", "*"), "forbid {}"));
     EXPECT_EQ(Labels(ruled), Labels(plain));

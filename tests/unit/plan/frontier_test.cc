@@ -1,4 +1,4 @@
-#include "core/plan/frontier.h"
+#include "core/plan/search/frontier.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,12 +7,12 @@
 #include <functional>
 #include <limits>
 
-#include "core/graph/canonical.h"
-#include "core/plan/group_graph.h"
-#include "core/plan/plan_weigher.h"
+#include "core/graph/build/canonical.h"
 #include "core/plan/planner.h"
-#include "core/schedule/legality.h"
-#include "core/schedule/scratch.h"
+#include "core/plan/search/plan_weigher.h"
+#include "core/plan/sets/group_graph.h"
+#include "core/schedule/memory/scratch.h"
+#include "core/schedule/tiles/legality.h"
 #include "core/wire/plan.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_corpus.h"
@@ -219,7 +219,7 @@ TEST(Frontier, TheLedgerSaysWhereMemoryDecided) {
   EXPECT_GT(of(DecisionSubject::kPair,
                [](const PlanDecision& d) {
                  return d.code == "pressure" && d.verdict == Verdict::kForbidden &&
-                        d.benefit_us > 0 && d.flips.at(0).what == "memory-pressure" &&
+                        d.benefit_us > 0 && d.what_ifs.at(0).what == "memory-pressure" &&
                         d.reason.find("no plan of a lower peak") != std::string::npos;
                }),
             0);

@@ -1,4 +1,4 @@
-#include "core/plan/ledger.h"
+#include "core/plan/ledger/ledger.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,14 +8,15 @@
 #include <set>
 
 #include "core/benefit/estimate.h"
-#include "core/bundle/flip_words.h"
-#include "core/graph/builder.h"
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
-#include "core/plan/flips.h"
-#include "core/plan/group_edges.h"
-#include "core/plan/grouping.h"
+#include "core/bundle/what_if_words.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
+#include "core/plan/cost/gain.h"
+#include "core/plan/ledger/what_if.h"
 #include "core/plan/planner.h"
+#include "core/plan/sets/group_edges.h"
+#include "core/plan/sets/grouping.h"
 #include "tests/support/no_gain_seeds.h"
 #include "tests/support/plan_cases.h"
 #include "tests/support/random_graph.h"
@@ -28,8 +29,8 @@ namespace {
 using ::testing::HasSubstr;
 
 PlannedModel PlanOf(const Graph& graph, const DeviceSpec& device, const PlanOptions& options = {},
-                    const std::map<NodeId, std::string>& alone = {}) {
-  auto model = MakePlan(graph, device, options, nullptr, alone);
+                    const std::map<NodeId, std::string>& unfused_nodes = {}) {
+  auto model = MakePlan(graph, device, options, nullptr, unfused_nodes);
   FUSION_CHECK(model.ok(), Message(model.status()));
   return *std::move(model);
 }
@@ -50,7 +51,7 @@ std::map<std::pair<int, int>, const PlanDecision*> PairsOf(
 }
 
 std::string WordsOf(const PlanDecision& d) {
-  return StrJoin(d.flips, "; ", [](const PlanFlip& flip) { return flip.words; });
+  return StrJoin(d.what_ifs, "; ", [](const WhatIf& what_if) { return what_if.words; });
 }
 
 bool HasNumber(std::string_view text) {
@@ -113,7 +114,7 @@ TEST(Ledger, FlipsHaveTheWordsThatAreDocumented) {
   std::set<std::string> met;
   auto add = [&](const Plan& plan) {
     for (const PlanDecision& d : plan.decisions) {
-      for (const PlanFlip& flip : d.flips) met.insert(flip.what);
+      for (const WhatIf& what_if : d.what_ifs) met.insert(what_if.what);
     }
   };
   for (uint64_t seed = 1; seed <= 60; ++seed) {
@@ -126,7 +127,7 @@ TEST(Ledger, FlipsHaveTheWordsThatAreDocumented) {
   add(PlanOf(GraphOf(kTwoProducts), Cpu(), {}, {{1, "g++ died"}}).plan);
   add(PlanOf(GraphOf(kTwoProducts), Cpu(), {.hints = {.compute_pressure = 0.9}}).plan);
   add(PlanOf(Layers(2), DeviceNamed("a100", 0)).plan);
-  std::set<std::string> known(std::begin(kFlipWords), std::end(kFlipWords));
+  std::set<std::string> known(std::begin(kWhatIfWords), std::end(kWhatIfWords));
   for (const std::string& word : met) EXPECT_TRUE(known.contains(word)) << word;
   EXPECT_GE(met.size(), 6u);
 }
@@ -159,8 +160,8 @@ TEST(Ledger, GroupsThatReadTheSameValueHaveAnEntry) {
   ASSERT_EQ(siblings.size(), 1u);
   const PlanDecision& d = *siblings.begin()->second;
   EXPECT_EQ(d.code, "rule");
-  ASSERT_EQ(d.flips.size(), 1u);
-  EXPECT_EQ(d.flips[0].what, kFlipRules);
+  ASSERT_EQ(d.what_ifs.size(), 1u);
+  EXPECT_EQ(d.what_ifs[0].what, kWhatIfRules);
   // Without the rule they run side by side, and the entry knows what that takes.
   ASSERT_TRUE(d.together.has_value());
   EXPECT_EQ(d.together->time_us, free.totals.estimated_us);
@@ -255,9 +256,9 @@ TEST(Ledger, ADearerLaunchTurnsNoGainAsItSays) {
     PlannedModel model = PlanOf(graph, device);
     for (const auto& [groups, d] : PairsOf(model.plan)) {
       if (d->code != "no-gain") continue;
-      auto flip = std::find_if(d->flips.begin(), d->flips.end(),
-                               [](const PlanFlip& f) { return f.what == "launch-us"; });
-      ASSERT_NE(flip, d->flips.end()) << "two launches become one";
+      auto flip = std::find_if(d->what_ifs.begin(), d->what_ifs.end(),
+                               [](const WhatIf& f) { return f.what == "launch-us"; });
+      ASSERT_NE(flip, d->what_ifs.end()) << "two launches become one";
       ++turned;
       std::vector<LoopId> both;
       for (int g : {groups.first, groups.second}) {
@@ -290,15 +291,15 @@ TEST(Ledger, MemoryOfThatSpeedTurnsNoGainAsItSays) {
     GroupEvaluator evaluator(model.program, device, options, nullptr);
     for (const auto& [groups, d] : PairsOf(model.plan)) {
       if (d->code != "no-gain") continue;
-      for (const PlanFlip& flip : d->flips) {
-        if (flip.what != "memory-gb-per-s") continue;
+      for (const WhatIf& what_if : d->what_ifs) {
+        if (what_if.what != "memory-gb-per-s") continue;
         ++turned;
         const std::vector<LoopId>& first = model.groups[static_cast<size_t>(groups.first)];
         const std::vector<LoopId>& second = model.groups[static_cast<size_t>(groups.second)];
         std::vector<LoopId> both = first;
         both.insert(both.end(), second.begin(), second.end());
         std::sort(both.begin(), both.end());
-        double factor = flip.value * 1e9 / device.levels.back().total_bytes_per_s;
+        double factor = what_if.value * 1e9 / device.levels.back().total_bytes_per_s;
         bool slower = factor < 1;
         for (double part : {0.99, 1.01}) {
           DeviceSpec other = device;
@@ -311,7 +312,7 @@ TEST(Ledger, MemoryOfThatSpeedTurnsNoGainAsItSays) {
             return EstimateKernel(choice->lowered.schedule, other).time_us;
           };
           double gain_us = time_us(first) + time_us(second) - time_us(both);
-          EXPECT_EQ(gain_us > kMinGainUs, slower == (part < 1)) << flip.words;
+          EXPECT_EQ(gain_us > kMinGainUs, slower == (part < 1)) << what_if.words;
         }
       }
     }
@@ -330,10 +331,10 @@ constexpr const char* kLongRows = R"(graph "rows" {
 TEST(Ledger, MemoryOnChipOfThatSizeGivesAPlace) {
   DeviceSpec device = DeviceNamed("a100", 0);
   Plan plan = PlanOf(GraphOf(kLongRows), device).plan;
-  const PlanFlip* flip = nullptr;
+  const WhatIf* flip = nullptr;
   for (const PlanDecision& d : plan.decisions) {
     if (d.subject != DecisionSubject::kPair || d.code != "on-chip") continue;
-    for (const PlanFlip& f : d.flips) {
+    for (const WhatIf& f : d.what_ifs) {
       if (f.what == "on-chip-bytes" && flip == nullptr) flip = &f;
     }
   }
@@ -374,11 +375,11 @@ TEST(Ledger, TilesOfThatLengthHaveAPlaceAndLongerOnesHaveNot) {
   ASSERT_TRUE(probe.has_value());
   ASSERT_GT(probe->tile, 0) << "one row has a place";
   EXPECT_LT(probe->tile, probe->tried_tile);
-  std::vector<PlanFlip> flips = FitFlips(*probe);
-  ASSERT_GE(flips.size(), 2u);
-  EXPECT_EQ(flips[0].what, "tile-elements");
-  EXPECT_EQ(flips[0].value, static_cast<double>(probe->tile));
-  EXPECT_EQ(flips[1].what, "on-chip-bytes");
+  std::vector<WhatIf> what_ifs = FitWhatIfs(*probe);
+  ASSERT_GE(what_ifs.size(), 2u);
+  EXPECT_EQ(what_ifs[0].what, "tile-elements");
+  EXPECT_EQ(what_ifs[0].value, static_cast<double>(probe->tile));
+  EXPECT_EQ(what_ifs[1].what, "on-chip-bytes");
   ASSERT_FALSE(probe->lacking.empty());
   EXPECT_GT(probe->lacking[0].needed_bytes, probe->lacking[0].usable_bytes);
   // Behind caches everything has a place.
@@ -401,9 +402,9 @@ TEST(Ledger, AResultThatIsNotReturnedTurnsItAsItSays) {
   ASSERT_EQ(returned.totals.kernels, 2);
   const PlanDecision& d = *PairsOf(returned).at({0, 1});
   EXPECT_EQ(d.code, "no-gain");
-  ASSERT_FALSE(d.flips.empty());
-  EXPECT_EQ(d.flips[0].what, "outside-readers");
-  EXPECT_THAT(d.flips[0].words, HasSubstr("if the result of Neg were not returned"));
+  ASSERT_FALSE(d.what_ifs.empty());
+  EXPECT_EQ(d.what_ifs[0].what, "outside-readers");
+  EXPECT_THAT(d.what_ifs[0].words, HasSubstr("if the result of Neg were not returned"));
   EXPECT_EQ(PlanOf(GraphOf(text + "}\n"), Cpu()).plan.totals.kernels, 1);
 }
 
@@ -411,8 +412,8 @@ TEST(Ledger, HighComputePressureIsTheReasonItGives) {
   Plan plan = PlanOf(GraphOf(kTwoProducts), Cpu(), {.hints = {.compute_pressure = 0.9}}).plan;
   auto forbidden = [](const PlanDecision& d) {
     return d.subject == DecisionSubject::kPair && d.code == "pressure" &&
-           d.verdict == Verdict::kForbidden && d.benefit_us > kMinGainUs && !d.flips.empty() &&
-           d.flips[0].what == "compute-pressure";
+           d.verdict == Verdict::kForbidden && d.benefit_us > kMinGainUs && !d.what_ifs.empty() &&
+           d.what_ifs[0].what == "compute-pressure";
   };
   EXPECT_TRUE(std::any_of(plan.decisions.begin(), plan.decisions.end(), forbidden));
 }

@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "core/graph/evaluate.h"
-#include "core/graph/text.h"
-#include "core/plan/pin.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
+#include "core/plan/cost/pin.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_cases.h"
 #include "tests/support/plan_interpreter.h"
@@ -19,8 +19,8 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 PlannedModel PlanOf(const Graph& graph, const PlanOptions& options = {},
-                    const std::map<NodeId, std::string>& alone = {}) {
-  auto model = MakePlan(graph, DeviceNamed("intel-skylake-server", 2), options, nullptr, alone);
+                    const std::map<NodeId, std::string>& unfused = {}) {
+  auto model = MakePlan(graph, DeviceNamed("intel-skylake-server", 2), options, nullptr, unfused);
   FUSION_CHECK(model.ok(), Message(model.status()));
   return *std::move(model);
 }
@@ -349,11 +349,11 @@ TEST(LoopPlan, NodesOfABodyRunAloneWhereTheyAreToStayAlone) {
   const PlannedModel fused = PlanOf(graph);
   EXPECT_EQ(fused.plan.launches.size(), 1U);
   EXPECT_EQ(fused.plan.op_by_op.launches, 4 * 40);
-  const PlannedModel alone = PlanOf(graph, {}, {{0, "it is wrong"}});
-  EXPECT_EQ(alone.plan.launches.size(), 4U) << "a kernel of the body failed";
+  const PlannedModel unfused = PlanOf(graph, {}, {{0, "it is wrong"}});
+  EXPECT_EQ(unfused.plan.launches.size(), 4U) << "a kernel of the body failed";
   EXPECT_EQ(PlanOf(graph, {.fusion = FusionMode::kOpByOp}).plan.launches.size(), 4U);
   EXPECT_LT(Difference(graph, fused), 1e-5);
-  EXPECT_LT(Difference(graph, alone), 1e-5);
+  EXPECT_LT(Difference(graph, unfused), 1e-5);
 }
 
 TEST(LoopPlan, WhatIsAnOutputTooIsNoWeightOfABody) {

@@ -1,11 +1,11 @@
 // Which phases of a launch are worth a pipeline.
-#include "core/plan/phase_pipelines.h"
+#include "core/plan/cost/phase_pipelines.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/benefit/estimate.h"
-#include "core/schedule/join.h"
+#include "core/schedule/ir/join.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/schedule_text.h"
 

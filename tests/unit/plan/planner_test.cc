@@ -6,9 +6,9 @@
 #include <map>
 #include <set>
 
-#include "core/graph/builder.h"
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
 #include "core/wire/plan.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/no_gain_seeds.h"
@@ -23,8 +23,9 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 PlannedModel PlanOf(const Graph& graph, const PlanOptions& options = {},
-                    const std::map<NodeId, std::string>& alone = {}) {
-  auto model = MakePlan(graph, DeviceNamed("intel-skylake-server", 2), options, nullptr, alone);
+                    const std::map<NodeId, std::string>& unfused_nodes = {}) {
+  auto model =
+      MakePlan(graph, DeviceNamed("intel-skylake-server", 2), options, nullptr, unfused_nodes);
   FUSION_CHECK(model.ok(), Message(model.status()));
   return *std::move(model);
 }

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/plan/follow_registered.h"
-#include "core/plan/tile_candidates.h"
+#include "core/plan/cost/tile_candidates.h"
+#include "core/plan/obey/follow_registered.h"
 #include "tests/support/registered_cases.h"
 #include "tests/support/rule_cases.h"
 

@@ -1,10 +1,10 @@
 // Where the patterns of rules are found.
-#include "core/plan/rule_match.h"
+#include "core/plan/rules/rule_match.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/builder.h"
+#include "core/graph/build/builder.h"
 #include "tests/support/rule_cases.h"
 
 namespace fusion {

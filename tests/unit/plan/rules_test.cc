@@ -6,7 +6,7 @@
 #include <map>
 
 #include "absl/strings/cord.h"
-#include "core/graph/builder.h"
+#include "core/graph/build/builder.h"
 #include "tests/support/rule_cases.h"
 #include "tests/support/transformer_graph.h"
 
@@ -34,7 +34,7 @@ const PlanDecision* GroupEntryOf(const Plan& plan, int node) {
 }
 
 std::string FlipsOf(const PlanDecision& d) {
-  return StrJoin(d.flips, "; ", [](const PlanFlip& flip) { return flip.words; });
+  return StrJoin(d.what_ifs, "; ", [](const WhatIf& what_if) { return what_if.words; });
 }
 
 TEST(Rules, ForbidKeepsAMatchInTwoKernels) {

@@ -1,4 +1,4 @@
-#include "core/plan/search.h"
+#include "core/plan/search/search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -6,14 +6,17 @@
 #include <limits>
 #include <set>
 
-#include "core/graph/builder.h"
-#include "core/graph/canonical.h"
-#include "core/plan/cost_bound.h"
-#include "core/plan/exact.h"
-#include "core/plan/group_edges.h"
-#include "core/plan/group_graph.h"
-#include "core/plan/loop_sets.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/canonical.h"
+#include "core/plan/cost/cost_bound.h"
+#include "core/plan/cost/gain.h"
 #include "core/plan/planner.h"
+#include "core/plan/search/group_by_node.h"
+#include "core/plan/search/grow.h"
+#include "core/plan/sets/exact.h"
+#include "core/plan/sets/group_edges.h"
+#include "core/plan/sets/group_graph.h"
+#include "core/plan/sets/loop_sets.h"
 #include "core/tensor/compare.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_cases.h"

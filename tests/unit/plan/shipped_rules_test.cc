@@ -4,7 +4,7 @@
 
 #include <map>
 
-#include "core/graph/canonical.h"
+#include "core/graph/build/canonical.h"
 #include "tests/support/rule_cases.h"
 #include "tests/support/transformer_graph.h"
 

@@ -1,11 +1,11 @@
 // When the planner splits a reduction: units would idle, and the parts are worth a second phase.
-#include "core/plan/split_choice.h"
+#include "core/plan/cost/split_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/builder.h"
-#include "core/graph/canonical.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/canonical.h"
 #include "core/plan/planner.h"
 #include "tests/support/whole_program.h"
 

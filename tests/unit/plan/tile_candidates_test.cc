@@ -1,13 +1,14 @@
-#include "core/plan/tile_candidates.h"
+#include "core/plan/cost/tile_candidates.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "core/graph/builder.h"
-#include "core/graph/text.h"
-#include "core/plan/pin.h"
+#include "core/graph/build/builder.h"
+#include "core/graph/build/text.h"
+#include "core/plan/cost/pin.h"
+#include "core/plan/planner.h"
 #include "tests/support/whole_program.h"
 
 namespace fusion {

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/canonical.h"
-#include "core/graph/text.h"
+#include "core/graph/build/canonical.h"
+#include "core/graph/build/text.h"
 #include "core/plan/planner.h"
 #include "tests/support/whole_program.h"
 
@@ -130,8 +130,9 @@ TEST(WindowPlans, SayWhichTileWouldFit) {
                               {.numerics = Numerics::kBitwise}, /*deep=*/true);
   bool told = false;
   for (const PlanDecision& d : model.plan.decisions) {
-    for (const PlanFlip& flip : d.flips) {
-      told = told || (d.code == "on-chip" && flip.words.find("fits if a block had at most ") == 0);
+    for (const WhatIf& what_if : d.what_ifs) {
+      told =
+          told || (d.code == "on-chip" && what_if.words.find("fits if a block had at most ") == 0);
     }
   }
   EXPECT_TRUE(told);

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
 #include "core/plan/planner.h"
 #include "tests/support/whole_program.h"
 

@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
 #include "core/plan/planner.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/plan_cases.h"

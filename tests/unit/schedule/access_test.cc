@@ -1,4 +1,4 @@
-#include "core/schedule/access.h"
+#include "core/schedule/ir/access.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/schedule/aliases.h"
+#include "core/schedule/ir/aliases.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

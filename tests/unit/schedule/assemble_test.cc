@@ -1,4 +1,4 @@
-#include "core/schedule/assemble.h"
+#include "core/schedule/lower/assemble.h"
 
 #include <gtest/gtest.h>
 

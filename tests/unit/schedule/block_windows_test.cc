@@ -1,12 +1,12 @@
 // The windows of halos over all blocks of a grid, counted without looking at each.
-#include "core/schedule/block_windows.h"
+#include "core/schedule/memory/block_windows.h"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <set>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 namespace {

@@ -1,10 +1,10 @@
-#include "core/schedule/join.h"
+#include "core/schedule/ir/join.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/schedule/interpret.h"
-#include "core/schedule/scratch.h"
+#include "core/schedule/lower/interpret.h"
+#include "core/schedule/memory/scratch.h"
 #include "tests/support/schedule_text.h"
 
 namespace fusion {

@@ -1,11 +1,11 @@
-#include "core/schedule/legal_choice.h"
+#include "core/schedule/tiles/legal_choice.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/text.h"
-#include "core/schedule/candidates.h"
-#include "core/schedule/streamed_group.h"
+#include "core/graph/build/text.h"
+#include "core/schedule/lower/streamed_group.h"
+#include "core/schedule/tiles/candidates.h"
 #include "tests/support/dims.h"
 #include "tests/support/sample_graphs.h"
 #include "tests/support/whole_program.h"

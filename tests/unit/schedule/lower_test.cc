@@ -1,17 +1,17 @@
 // Lowered schedules on the interpreter against the evaluator; generated code is another matter
 // (tests/conformance).
-#include "core/schedule/lower.h"
+#include "core/schedule/lower/lower.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "core/graph/evaluate.h"
-#include "core/graph/test_values.h"
-#include "core/graph/text.h"
-#include "core/schedule/candidates.h"
-#include "core/schedule/interpret.h"
-#include "core/schedule/reference.h"
+#include "core/graph/build/text.h"
+#include "core/graph/evaluate/evaluate.h"
+#include "core/graph/evaluate/test_values.h"
+#include "core/schedule/lower/interpret.h"
+#include "core/schedule/lower/reference.h"
+#include "core/schedule/tiles/candidates.h"
 #include "tests/support/dims.h"
 #include "tests/support/disguise.h"
 #include "tests/support/field_count.h"

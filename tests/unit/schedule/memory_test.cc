@@ -1,4 +1,4 @@
-#include "core/schedule/memory.h"
+#include "core/schedule/memory/memory.h"
 
 #include <gtest/gtest.h>
 

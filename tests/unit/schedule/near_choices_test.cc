@@ -1,12 +1,12 @@
-#include "core/schedule/near_choices.h"
+#include "core/schedule/tiles/near_choices.h"
 
 #include <gtest/gtest.h>
 
 #include <set>
 
-#include "core/graph/text.h"
-#include "core/schedule/candidates.h"
-#include "core/schedule/legal_choice.h"
+#include "core/graph/build/text.h"
+#include "core/schedule/tiles/candidates.h"
+#include "core/schedule/tiles/legal_choice.h"
 #include "tests/support/whole_program.h"
 
 namespace fusion {

@@ -1,11 +1,11 @@
 // Phases that run slice by slice without a barrier: when they may, and that they compute the same.
-#include "core/schedule/phase_pipeline.h"
+#include "core/schedule/ir/phase_pipeline.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/schedule/interpret.h"
-#include "core/schedule/join.h"
+#include "core/schedule/ir/join.h"
+#include "core/schedule/lower/interpret.h"
 #include "tests/support/schedule_text.h"
 
 namespace fusion {

@@ -1,9 +1,9 @@
-#include "core/schedule/schedule.h"
+#include "core/schedule/ir/schedule.h"
 
 #include <gtest/gtest.h>
 
-#include "core/graph/test_values.h"
-#include "core/schedule/interpret.h"
+#include "core/graph/evaluate/test_values.h"
+#include "core/schedule/lower/interpret.h"
 
 namespace fusion {
 namespace {

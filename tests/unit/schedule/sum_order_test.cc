@@ -1,13 +1,13 @@
-#include "core/schedule/sum_order.h"
+#include "core/schedule/ir/sum_order.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <random>
 
-#include "core/graph/text.h"
-#include "core/schedule/candidates.h"
-#include "core/schedule/lower.h"
+#include "core/graph/build/text.h"
+#include "core/schedule/lower/lower.h"
+#include "core/schedule/tiles/candidates.h"
 #include "tests/support/whole_program.h"
 
 namespace fusion {

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "core/check/reference_checker.h"
-#include "core/schedule/candidates.h"
-#include "core/schedule/reference.h"
+#include "core/schedule/lower/reference.h"
+#include "core/schedule/tiles/candidates.h"
 #include "tests/support/interpreted_kernel.h"
 #include "tests/support/window_cuts.h"
 

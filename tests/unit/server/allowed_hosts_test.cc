@@ -1,4 +1,4 @@
-#include "server/allowed_hosts.h"
+#include "server/transport/allowed_hosts.h"
 
 #include <gtest/gtest.h>
 

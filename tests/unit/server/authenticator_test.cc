@@ -1,14 +1,14 @@
-#include "server/authenticator.h"
+#include "server/access/authenticator.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
-#include "core/base/file.h"
+#include "core/base/files/file.h"
 #include "core/base/utc_time.h"
-#include "server/audit.h"
-#include "server/rpc_record.h"
-#include "server/tenant_counts.h"
+#include "server/access/audit.h"
+#include "server/access/rpc_record.h"
+#include "server/admission/tenant_counts.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/scratch_dir.h"
 

@@ -1,4 +1,4 @@
-#include "server/connection_listener.h"
+#include "server/transport/connection_listener.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -13,8 +13,8 @@
 #include <cstdio>
 #include <thread>
 
-#include "core/base/file.h"
-#include "server/socket_hooks.h"
+#include "core/base/files/file.h"
+#include "server/transport/socket_hooks.h"
 
 namespace fusion {
 namespace {

@@ -1,4 +1,4 @@
-#include "server/gzip.h"
+#include "server/transport/gzip.h"
 
 #include <gtest/gtest.h>
 #include <zlib.h>

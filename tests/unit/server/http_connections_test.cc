@@ -1,4 +1,4 @@
-#include "server/http_connections.h"
+#include "server/transport/http_connections.h"
 
 #include <arpa/inet.h>
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "server/http_server.h"
+#include "server/transport/http_server.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <atomic>
 #include <thread>
 
-#include "server/event.h"
+#include "server/admission/event.h"
 #include "tests/support/http.h"
 
 namespace fusion {

@@ -1,4 +1,4 @@
-#include "server/listen_address.h"
+#include "server/transport/listen_address.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/base/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 #include "tests/support/scratch_dir.h"
 
 namespace fusion {

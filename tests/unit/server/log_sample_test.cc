@@ -1,4 +1,4 @@
-#include "server/log_sample.h"
+#include "server/admission/log_sample.h"
 
 #include <gtest/gtest.h>
 

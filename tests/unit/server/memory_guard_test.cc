@@ -1,4 +1,4 @@
-#include "server/memory_guard.h"
+#include "server/admission/memory_guard.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "server/peer.h"
+#include "server/transport/peer.h"
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
@@ -6,7 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "core/base/unique_fd.h"
+#include "core/base/files/unique_fd.h"
 
 namespace fusion {
 namespace {

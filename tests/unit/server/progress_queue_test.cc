@@ -1,4 +1,4 @@
-#include "server/progress_queue.h"
+#include "server/rpc/progress_queue.h"
 
 #include <gtest/gtest.h>
 

@@ -1,13 +1,13 @@
-#include "server/request_codec.h"
+#include "server/rpc/request_codec.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/wire/basics/scalars.h"
 #include "core/wire/plan.h"
-#include "core/wire/scalars.h"
 #include "core/wire/stored_texts.h"
 #include "fusion/v1/fusion_service.pb.h"
-#include "server/object_count.h"
+#include "server/rpc/object_count.h"
 #include "tests/support/sample_bundle.h"
 
 namespace fusion {

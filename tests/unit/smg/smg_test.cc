@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
 #include "core/smg/slicers.h"
 #include "core/smg/stream.h"
 

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
 #include "tests/support/dims.h"
 #include "tests/support/stream_cases.h"
 

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/graph/halves.h"
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
+#include "core/graph/program/half_precision.h"
 #include "core/smg/smg.h"
 #include "tests/support/dims.h"
 #include "tests/support/disguise.h"

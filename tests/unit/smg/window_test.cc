@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/graph/text.h"
+#include "core/graph/build/text.h"
 #include "core/smg/slicers.h"
 #include "tests/support/window_cases.h"
 

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 #include "core/tensor/host_tensor.h"
 #include "core/tensor/strided_copy.h"
 

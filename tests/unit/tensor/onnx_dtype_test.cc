@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/text.h"
+#include "core/base/text/text.h"
 
 namespace fusion {
 namespace {

@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "absl/strings/cord.h"
-#include "core/base/server_state.h"
-#include "core/base/unwritable.h"
-#include "core/bundle/rules.h"
+#include "core/base/files/server_state.h"
+#include "core/base/files/unwritable.h"
+#include "core/bundle/rules/rules.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {

@@ -1,4 +1,4 @@
-#include "core/wire/plan_lock.h"
+#include "core/wire/options/plan_lock.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -181,7 +181,7 @@ TEST(WireLock, HostileFieldsAreNamed) {
 }
 
 TEST(PlanLock, EveryFieldReachesItsDigest) {
-  const std::vector<std::function<void(PlanLock*)>> flips = {
+  const std::vector<std::function<void(PlanLock*)>> changes = {
       [](PlanLock* l) { l->planner_version = 9; },
       [](PlanLock* l) { l->codegen_version = 9; },
       [](PlanLock* l) { l->target = "x"; },
@@ -219,9 +219,9 @@ TEST(PlanLock, EveryFieldReachesItsDigest) {
       [](PlanLock* l) { l->plan = std::nullopt; },
   };
   std::set<Digest> digests = {DigestOf(SampleLock())};
-  for (size_t i = 0; i < flips.size(); ++i) {
+  for (size_t i = 0; i < changes.size(); ++i) {
     PlanLock lock = SampleLock();
-    flips[i](&lock);
+    changes[i](&lock);
     EXPECT_TRUE(digests.insert(DigestOf(lock)).second) << "flip " << i;
   }
 }

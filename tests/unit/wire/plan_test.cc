@@ -29,7 +29,7 @@ TEST(WirePlan, EveryStructFieldHasAWireField) {
   EXPECT_EQ(FieldCount<PlanLaunch>(), WireFieldCount<v1::PlanLaunch>());
   EXPECT_EQ(FieldCount<PlanDecision>(), WireFieldCount<v1::PlanDecision>());
   EXPECT_EQ(FieldCount<DecisionPlace>(), WireFieldCount<v1::DecisionPlace>());
-  EXPECT_EQ(FieldCount<PlanFlip>(), WireFieldCount<v1::PlanFlip>());
+  EXPECT_EQ(FieldCount<WhatIf>(), WireFieldCount<v1::PlanFlip>());
   EXPECT_EQ(FieldCount<PlanFallback>(), WireFieldCount<v1::PlanFallback>());
   EXPECT_EQ(FieldCount<PlanTotals>(), WireFieldCount<v1::PlanTotals>());
   EXPECT_EQ(FieldCount<PlanDevice>(), WireFieldCount<v1::PlanDevice>());

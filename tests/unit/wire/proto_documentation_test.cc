@@ -9,8 +9,8 @@
 #include <set>
 #include <sstream>
 
-#include "core/base/text.h"
-#include "core/bundle/flip_words.h"
+#include "core/base/text/text.h"
+#include "core/bundle/what_if_words.h"
 
 namespace fusion {
 namespace {
@@ -107,7 +107,7 @@ TEST(ProtoDocumentation, PlanFlipHasEveryWord) {
   for (std::sregex_iterator it(comment.begin(), comment.end(), word), none; it != none; ++it) {
     documented.insert((*it)[1]);
   }
-  EXPECT_EQ(documented, std::set<std::string>(std::begin(kFlipWords), std::end(kFlipWords)));
+  EXPECT_EQ(documented, std::set<std::string>(std::begin(kWhatIfWords), std::end(kWhatIfWords)));
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/wire/basics/scalars.h"
 #include "core/wire/measurements.h"
-#include "core/wire/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "fusion/v1/measurements.pb.h"
 

@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "core/wire/options.h"
-#include "core/wire/rules.h"
-#include "core/wire/scalars.h"
-#include "core/wire/target.h"
+#include "core/wire/basics/scalars.h"
+#include "core/wire/options/options.h"
+#include "core/wire/options/rules.h"
+#include "core/wire/options/target.h"
 #include "fusion/v1/fusion_service.pb.h"
 #include "tests/support/message_checks.h"
 #include "tests/support/sample_lock.h"

@@ -1,4 +1,4 @@
-#include "core/bundle/rule_condition.h"
+#include "core/bundle/rules/rule_condition.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "core/wire/rules.h"
+#include "core/wire/options/rules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

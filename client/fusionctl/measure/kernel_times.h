@@ -1,0 +1,36 @@
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "client/fusionctl/measure/contender.h"
+
+namespace fusion {
+
+/// One kernel of a plan as it ran. All of its launches are of the same work.
+struct KernelTime {
+  const PlanKernel* kernel = nullptr;
+  const PlanGroup* group = nullptr;  // of its first launch
+  int64_t launches = 0;              // those of loops once a pass, see CountedRuns
+  std::vector<double> samples_us;    // of single launches; of a loop the mean of its passes
+
+  double median_us() const;
+  double total_us() const { return static_cast<double>(launches) * median_us(); }
+  int64_t bytes() const {
+    const Estimate& e = group->estimate;
+    return e.activation_bytes + e.recompute_bytes + e.weight_bytes;
+  }
+  double gflops() const { return group->estimate.flops / median_us() / 1e3; }
+  double gb_per_s() const { return static_cast<double>(bytes()) / median_us() / 1e3; }
+};
+
+/// Of the profiled runs, in the order of their first launches.
+std::vector<KernelTime> KernelTimes(const Contender& contender);
+
+/// As --json has them.
+nlohmann::ordered_json KernelTimesJson(const Contender& contender);
+/// As people see them: median, estimate, rates and share of each kernel.
+std::string KernelTable(const Contender& contender);
+
+}  // namespace fusion

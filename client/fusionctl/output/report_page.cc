@@ -1,0 +1,230 @@
+#include "client/fusionctl/output/report_page.h"
+
+#include <algorithm>
+#include <set>
+
+#include "client/fusionctl/output/bar_chart.h"
+#include "client/fusionctl/output/html.h"
+#include "client/fusionctl/output/report_figures.h"
+#include "client/fusionctl/output/terminal.h"
+#include "core/base/text/text.h"
+
+namespace fusion {
+namespace {
+
+// Of a chart; the kernels that take least are one row together.
+constexpr size_t kChartRows = 24;
+
+constexpr std::string_view kHead = R"(<!DOCTYPE html>
+<html lang="en" xmlns="http://www.w3.org/1999/xhtml">
+<head>
+<meta charset="utf-8"/>
+<meta name="viewport" content="width=device-width, initial-scale=1"/>
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
+<title>fusionctl report</title>
+<style>
+:root { color-scheme: light dark; --text: #1c2430; --quiet: #5a6573; --back: #ffffff; --line: #d5dae1;
+  --first: #2563c9; --second: #9fb4d0; }
+@media (prefers-color-scheme: dark) {
+  :root { --text: #e4e9f0; --quiet: #9aa6b4; --back: #14181e; --line: #333c48; --first: #6aa2ff; --second: #4a5b73; }
+}
+body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 4rem; box-sizing: border-box; color: var(--text); background: var(--back);
+  font: 15px/1.5 system-ui, sans-serif; }
+a { color: var(--first); } h1 { font-size: 1.4rem; overflow-wrap: anywhere; }
+p.headline { color: var(--text); font-size: 1.05rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; overflow-wrap: anywhere; }
+p { color: var(--quiet); margin: .3rem 0; overflow-wrap: anywhere; }
+figure { margin: 1.5rem 0; overflow-x: auto; } figcaption { font-weight: 600; margin-bottom: .6rem; }
+svg { max-width: 100%; height: auto; } svg text { font: 11px ui-monospace, monospace; fill: var(--text); }
+.s0 { fill: var(--first); } .s1 { fill: var(--second); }
+.wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
+th { color: var(--quiet); font-weight: 600; white-space: normal; vertical-align: bottom; } td.name, th.name { text-align: left; }
+td.name { white-space: normal; overflow-wrap: anywhere; min-width: 12rem; } tfoot td { font-weight: 600; }
+</style>
+</head>
+<body>
+)";
+
+/// One row of the charts: a kernel, or several that take little. Per inference.
+struct Entry {
+  std::string label;
+  double real_us = 0;  // 0: not measured
+  double estimated_us = 0;
+  int64_t before_bytes = 0;
+  int64_t after_bytes = 0;
+};
+
+std::vector<Entry> Entries(const PlanReport& plan) {
+  std::vector<Entry> all;
+  for (const KernelReport& k : plan.kernels) {
+    all.push_back({StrCat(k.label, k.launches > 1 ? StrCat("  (", k.launches, " launches)") : ""),
+                   MeasuredUs(k), k.estimated_us * k.launches, k.op_by_op_activation_bytes,
+                   k.activation_bytes});
+  }
+  std::stable_sort(all.begin(), all.end(), [](const Entry& a, const Entry& b) {
+    return std::pair(a.real_us, a.estimated_us) > std::pair(b.real_us, b.estimated_us);
+  });
+  if (all.size() <= kChartRows) return all;
+  Entry rest{.label = StrCat("the other ", all.size() - kChartRows + 1, " kernels")};
+  for (size_t i = kChartRows - 1; i < all.size(); ++i) {
+    rest.real_us += all[i].real_us;
+    rest.estimated_us += all[i].estimated_us;
+    rest.before_bytes += all[i].before_bytes;
+    rest.after_bytes += all[i].after_bytes;
+  }
+  all.resize(kChartRows - 1);
+  all.push_back(std::move(rest));
+  return all;
+}
+
+std::string Figure(const BarChart& chart) {
+  return StrCat("<figure><figcaption>", EscapeHtml(chart.title), "</figcaption>\n", ToSvg(chart),
+                "</figure>\n");
+}
+
+std::string Charts(const PlanReport& plan) {
+  std::vector<Entry> entries = Entries(plan);
+  double real_us = 0;
+  for (const Entry& e : entries) real_us += e.real_us;
+  BarChart time{.title = "Time of an inference by kernel", .series = {"real", "estimated"}};
+  BarChart traffic{.title = "Activations moved by an inference", .series = {"fused", "op by op"}};
+  BarChart share{.title = "Share of the real time", .series = {"share"}};
+  auto bytes = [](int64_t n) { return BarChart::Bar{static_cast<double>(n), HumanBytes(n)}; };
+  traffic.rows.push_back(
+      {"all kernels",
+       {bytes(plan.totals.activation_bytes), bytes(plan.op_by_op.activation_bytes)}});
+  for (const Entry& e : entries) {
+    std::string real = e.real_us > 0 ? HumanMicroseconds(e.real_us) : "not measured";
+    time.rows.push_back(
+        {e.label, {{e.real_us, real}, {e.estimated_us, HumanMicroseconds(e.estimated_us)}}});
+    traffic.rows.push_back({e.label, {bytes(e.after_bytes), bytes(e.before_bytes)}});
+    if (e.real_us <= 0) continue;
+    share.rows.push_back({e.label, {{e.real_us / real_us, HumanPercent(e.real_us / real_us)}}});
+  }
+  std::string out = Figure(time);
+  if (!share.rows.empty()) out += Figure(share);
+  return out + Figure(traffic);
+}
+
+std::string TableRow(const std::vector<std::string>& cells, const std::string& last) {
+  std::string out = "<tr>";
+  for (const std::string& cell : cells) out += StrCat("<td>", EscapeHtml(cell), "</td>");
+  return StrCat(out, "<td class=\"name\">", last, "</td></tr>\n");
+}
+
+std::string PageTable(const PlanReport& plan) {
+  std::string out = "<div class=\"wide\"><table>\n<thead><tr>";
+  for (const char* heading : {"kernel", "real latency", "estimate", "estimated speed-up", "calls",
+                              "traffic saved", "part"}) {
+    out += StrCat("<th scope=\"col\">", heading, "</th>");
+  }
+  out += "<th scope=\"col\" class=\"name\">fused output</th></tr></thead>\n<tbody>\n";
+  for (const KernelReport& k : plan.kernels) {
+    out += TableRow({k.kernel_key.ToHex().substr(0, 8), MeasuredText(k.measured),
+                     HumanMicroseconds(k.estimated_us), SpeedupText(EstimatedSpeedup(k)),
+                     StrCat(k.measured.calls), BytesText(TrafficSavedBytes(k)),
+                     SavedPartText(k.activation_bytes, k.op_by_op_activation_bytes)},
+                    ForeignText(k.label));
+  }
+  const PlanTotals& a = plan.totals;
+  const PlanTotals& b = plan.op_by_op;
+  out += "</tbody>\n<tfoot>\n";
+  out += TableRow({"total", MeasuredText(plan.runs), HumanMicroseconds(a.estimated_us),
+                   SpeedupText(EstimatedSpeedup(plan)), StrCat(plan.runs.calls),
+                   BytesText(b.activation_bytes - a.activation_bytes),
+                   SavedPartText(a.activation_bytes, b.activation_bytes)},
+                  StrCat("one run of ", LaunchesText(a.launches)));
+  return out + "</tfoot>\n</table></div>\n";
+}
+
+// What people call the plan, where that is known.
+std::string NameOf(const PlanReport& plan) {
+  return plan.model_name.empty() ? "" : ForeignText(plan.model_name);
+}
+
+std::string ShortKey(const PlanReport& plan) { return plan.plan_key.ToHex().substr(0, 16); }
+
+// What a plan takes, in a sentence.
+std::string Sentence(const PlanReport& plan) {
+  const PlanTotals& fused = plan.totals;
+  const PlanTotals& apart = plan.op_by_op;
+  const std::string estimate =
+      StrCat("estimated ", HumanMicroseconds(fused.estimated_us), ", and ",
+             HumanMicroseconds(apart.estimated_us), " with one kernel a node (",
+             SpeedupText(EstimatedSpeedup(plan)), ")");
+  const std::string moves = StrCat("; activations moved: ", BytesText(fused.activation_bytes),
+                                   " instead of ", BytesText(apart.activation_bytes));
+  const std::string measured = plan.runs.samples == 0
+                                   ? std::string("No whole run was measured")
+                                   : StrCat("A run takes ", MeasuredText(plan.runs));
+  return StrCat(measured, ", ", estimate, moves, ".");
+}
+
+std::string Section(const PlanReport& plan) {
+  const std::string name = NameOf(plan);
+  std::string out = StrCat("<section>\n<h2 id=\"plan-", plan.plan_key.ToHex(), "\">",
+                           name.empty() ? "" : StrCat(name, ": "), "plan ", ShortKey(plan),
+                           "</h2>\n<p class=\"headline\">", EscapeHtml(Sentence(plan)),
+                           "</p>\n<p>for ", ForeignText(plan.target), ", ", plan.threads,
+                           plan.threads == 1 ? " thread" : " threads", "; last report ",
+                           ReportAge(plan), " before this page was made</p>\n");
+  if (!plan.devices.empty()) {
+    out += StrCat("<p>measured on ", StrJoin(plan.devices, ", ", ForeignText), "</p>\n");
+  }
+  if (plan.kernels.empty()) return out + "<p>The plan launches no kernel.</p>\n</section>\n";
+  return StrCat(out, Charts(plan), PageTable(plan), "</section>\n");
+}
+
+std::string Headline(const std::vector<PlanReport>& plans) {
+  if (plans.empty()) return "<h1>Reported latencies</h1>\n<p>No latencies were reported.</p>\n";
+  if (plans.size() == 1) {
+    const std::string name = NameOf(plans[0]);
+    return StrCat("<h1>Reported latencies of ", name.empty() ? "one plan" : name, "</h1>\n");
+  }
+  std::set<std::string> models;
+  int64_t runs = 0;
+  for (const PlanReport& plan : plans) {
+    if (!plan.model_name.empty()) models.insert(plan.model_name);
+    runs += plan.runs.calls;
+  }
+  return StrCat(
+      "<h1>Reported latencies of ", plans.size(), " plans</h1>\n<p class=\"headline\">",
+      models.empty() ? "" : StrCat(models.size(), models.size() == 1 ? " model, " : " models, "),
+      runs, runs == 1 ? " run" : " runs", " reported.</p>\n");
+}
+
+// Every plan in a row, the latest report first, with a link to its section.
+std::string Index(const std::vector<PlanReport>& plans) {
+  std::string out = "<nav class=\"wide\"><table>\n<thead><tr>";
+  for (const char* heading : {"plan", "real latency", "estimate", "one kernel a node",
+                              "estimated speed-up", "traffic saved", "kernels", "last report"}) {
+    out += StrCat("<th scope=\"col\">", heading, "</th>");
+  }
+  out += "<th scope=\"col\" class=\"name\">model</th></tr></thead>\n<tbody>\n";
+  for (const PlanReport& plan : plans) {
+    out += StrCat("<tr><td><a href=\"#plan-", plan.plan_key.ToHex(), "\">",
+                  plan.plan_key.ToHex().substr(0, 8), "</a></td>");
+    for (const std::string& cell :
+         {MeasuredText(plan.runs), HumanMicroseconds(plan.totals.estimated_us),
+          HumanMicroseconds(plan.op_by_op.estimated_us), SpeedupText(EstimatedSpeedup(plan)),
+          SavedPartText(plan.totals.activation_bytes, plan.op_by_op.activation_bytes),
+          StrCat(plan.kernels.size()), ReportAge(plan)}) {
+      out += StrCat("<td>", EscapeHtml(cell), "</td>");
+    }
+    const std::string name = NameOf(plan);
+    out += StrCat("<td class=\"name\">", name.empty() ? "-" : name, "</td></tr>\n");
+  }
+  return out + "</tbody>\n</table></nav>\n";
+}
+
+}  // namespace
+
+std::string ReportPage(const std::vector<PlanReport>& plans) {
+  std::string out = StrCat(kHead, Headline(plans));
+  if (std::string note = CutNote(plans); !note.empty()) out += StrCat("<p>", note, ".</p>\n");
+  if (plans.size() > 1) out += Index(plans);
+  for (const PlanReport& plan : plans) out += Section(plan);
+  return out + "</body>\n</html>\n";
+}
+
+}  // namespace fusion

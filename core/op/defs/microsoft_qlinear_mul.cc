@@ -1,8 +1,0 @@
-#include "core/op/quantised.h"
-
-namespace fusion {
-
-/// c = a * b of quantised a and b, quantised
-OpDef DefineMicrosoftQlinearMul() { return QuantisedBinaryOp("com.microsoft.QLinearMul", "Mul"); }
-
-}  // namespace fusion

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/threads/cancel.h"
+#include "core/base/threads/fair_queue.h"
+#include "core/base/threads/job.h"
+#include "core/base/threads/mutex.h"
+#include "core/pipeline/requests/dump.h"
+
+namespace fusion {
+
+/// Stages in which a request waits for work that goes on without it.
+inline constexpr std::string_view kCompileStage = "compile";
+inline constexpr std::string_view kSearchStage = "search";
+
+/// Told how far a request is: that a stage begins, or that `done` of its `total` steps are over (0
+/// of 0 for stages without steps). Called on the thread that wants the answer; must be quick.
+class StageObserver {
+ public:
+  virtual ~StageObserver() = default;
+  virtual void OnStage(std::string_view stage, int done, int total) = 0;
+  /// Whether to be told also of what goes on while that thread waits for others, which must then
+  /// look now and then: of many that wait it takes CPU from what they wait for.
+  virtual bool FollowsOthers() const { return true; }
+};
+
+/// The stage that work on another thread is in, for those who wait for it. Thread-safe.
+class StageWatch final : public StageObserver {
+ public:
+  void OnStage(std::string_view stage, int /*done*/, int /*total*/) override {
+    MutexLock lock(&mutex_);
+    stage_ = stage;
+  }
+  /// Empty until the first has begun.
+  std::string stage() const {
+    MutexLock lock(&mutex_);
+    return stage_;
+  }
+
+ private:
+  mutable Mutex mutex_;
+  std::string stage_ ABSL_GUARDED_BY(mutex_);
+};
+
+/// What the stages of one request share. Not thread-safe; refers to its parts.
+struct StageContext {
+  const CancelToken& cancel;
+  const Clock& clock;
+  /// Texts the request asked for.
+  DumpKinds wanted = {};
+  /// What the stages leave behind, in order.
+  std::vector<StageTime> times = {};
+  std::vector<Dump> dumps = {};
+  /// Null: nobody asks.
+  StageObserver* observer = nullptr;
+  /// Whose request it is.
+  WorkOwner owner = {};
+  /// What bounds stages now, which must be pure then; null: nothing.
+  Job* job = nullptr;
+};
+
+/// Runs one stage of a request, a function from value to value: checks that the request still wants
+/// an answer, tells the observer, runs, verifies the result if its type has Verify(), records the
+/// time, and dumps the result if asked. The only place that does so between stages.
+///
+///   ASSIGN_OR_RETURN(Graph graph, RunStage(context, "import", [&] { return ImportGraph(...); }));
+template <typename Run>
+auto RunStage(StageContext& context, std::string_view name, Run run) -> decltype(run()) {
+  RETURN_IF_ERROR(context.cancel.Check());
+  if (context.observer != nullptr) context.observer->OnStage(name, 0, 0);
+  Nanoseconds start = context.clock.Now();
+  auto whole = [&]() -> decltype(run()) {
+    auto result = run();
+    if constexpr (requires { static_cast<absl::Status>(Verify(*result)); }) {
+      if (result.ok()) {
+        absl::Status sound = Verify(*result);
+        if (!sound.ok()) return Internal("stage ", name, " gave a bad result: ", Message(sound));
+      }
+    }
+    context.times.push_back({std::string(name), context.clock.Now() - start});
+    if constexpr (requires { AppendDumps(*result, context.wanted, &context.dumps); }) {
+      if (result.ok() && !context.wanted.empty()) {
+        AppendDumps(*result, context.wanted, &context.dumps);
+      }
+    }
+    return result;
+  };
+  return context.job == nullptr ? whole() : context.job->Do(whole);
+}
+
+}  // namespace fusion

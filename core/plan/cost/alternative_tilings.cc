@@ -1,0 +1,146 @@
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "core/plan/cost/evaluator.h"
+#include "core/plan/cost/pin.h"
+#include "core/plan/cost/split_choice.h"
+#include "core/schedule/ir/split_group.h"
+#include "core/schedule/tiles/candidates.h"
+#include "core/schedule/tiles/near_choices.h"
+
+namespace fusion {
+namespace {
+
+// Of the enumeration, which is in order: more than it gives of most groups. Chosen: twice what
+// level 3 tries.
+constexpr int kMostEnumerated = 32;
+
+// What an estimate is likeliest to be wrong about: cuts that differ in tile lengths alone have one
+// text.
+std::string FormOf(const LockedCut& cut) {
+  std::string form;
+  for (const LockedProduct& p : cut.products) {
+    StrAppend(&form, StrCat(p.op, p.swap ? " swapped " : " ", p.rows, "x", p.columns,
+                            p.stage_rows ? " staged;" : ";"));
+  }
+  if (cut.streamed.has_value()) StrAppend(&form, StrCat(" streams ", cut.streamed->dim));
+  if (cut.split.has_value()) StrAppend(&form, StrCat(" splits ", cut.split->dim));
+  for (const LockedCut& phase : cut.phases) StrAppend(&form, StrCat(" (", FormOf(phase), ")"));
+  return form;
+}
+
+std::string FormOf(const LockedChoice& choice) {
+  return StrJoin(choice.parts, " | ", [](const LockedCut& cut) { return FormOf(cut); });
+}
+
+// Cuts of `group` that differ from `cut`, which is not split, in little.
+void AddNear(const FusionGroup& group, const LockedCut& cut, const DeviceSpec& device, bool bitwise,
+             std::vector<LockedCut>* out) {
+  absl::StatusOr<Choice> choice = ChoiceFrom(cut, group, device, bitwise);
+  if (!choice.ok()) return;
+  for (const Choice& near : ChoicesNear(group, *choice, device, bitwise)) {
+    out->push_back(CutOf(group, near));
+  }
+}
+
+// By estimate, but first the best of each form, then the second best, and so on: an estimate that
+// is wrong about a form is wrong about all of it.
+void SortVaried(std::vector<AlternativeTiling>* cuts) {
+  std::stable_sort(cuts->begin(), cuts->end(),
+                   [](const AlternativeTiling& a, const AlternativeTiling& b) {
+                     return a.tried.verdict.estimate.time_us < b.tried.verdict.estimate.time_us;
+                   });
+  std::map<std::string, int> seen;
+  std::vector<std::pair<int, AlternativeTiling>> placed;
+  for (AlternativeTiling& cut : *cuts) {
+    const int place = seen[FormOf(cut.locked)]++;
+    placed.emplace_back(place, std::move(cut));
+  }
+  std::stable_sort(placed.begin(), placed.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  cuts->clear();
+  for (auto& [place, cut] : placed) cuts->push_back(std::move(cut));
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<LockedCut>> GroupEvaluator::CutsBeside(const std::vector<LoopId>& part,
+                                                                  const LockedCut& cut) {
+  std::vector<LockedCut> cuts;
+  GroupChoice alone;
+  if (!Extract(part, kNoValue, &alone).empty()) return cuts;
+  const FusionGroup& group = alone.group;
+  CandidateOptions options = Candidates();
+  options.limit = kMostEnumerated;
+  for (const Choice& choice : EnumerateChoices(group, device_, options, nullptr)) {
+    cuts.push_back(CutOf(group, choice));
+  }
+  options.limit = CandidateOptions().limit;  // the phases of a split are the best by estimate
+  Estimate whole;
+  if (!cut.split.has_value()) {
+    AddNear(group, cut, device_, options.bitwise, &cuts);
+    ASSIGN_OR_RETURN(std::shared_ptr<const GroupChoice> own, MakePinned(part, cut));
+    whole = own->estimate;
+  } else {
+    absl::StatusOr<BestSchedule> best = FindBestSchedule(group, device_, options, cancel_);
+    if (WasGivenUp(best.status())) return best.status();
+    if (best.ok()) whole = best->estimate;
+    absl::StatusOr<DimId> dim = DimOf("split", cut.split->dim, group.smg);
+    absl::StatusOr<SplitGroups> split =
+        dim.ok() ? SplitGroup(group, *dim, cut.split->tile) : dim.status();
+    std::vector<LockedCut> partial;
+    if (split.ok()) {
+      AddNear(split->partial, cut.phases[0], device_, options.bitwise, &partial);
+    }
+    for (LockedCut& near : partial) {
+      LockedCut other = cut;
+      other.phases[0] = std::move(near);
+      cuts.push_back(std::move(other));
+    }
+  }
+  ASSIGN_OR_RETURN(std::vector<std::shared_ptr<GroupChoice>> splits,
+                   SplitChoices(group, device_, options, whole, cancel_));
+  for (const std::shared_ptr<GroupChoice>& split : splits) cuts.push_back(split->cut);
+  return cuts;
+}
+
+absl::StatusOr<std::vector<AlternativeTiling>> GroupEvaluator::AlternativeTilings(
+    const std::vector<LoopId>& loops, const LockedChoice& choice, double most_us,
+    int64_t most_bytes) {
+  std::vector<AlternativeTiling> found;
+  if (!choice.turns.empty() || ReadsReinterpreted(loops)) return found;
+  std::vector<std::vector<LoopId>> parts = {loops};
+  if (choice.parts.size() != 1) parts = Parts(loops);
+  if (parts.size() != choice.parts.size()) return found;
+  ASSIGN_OR_RETURN(TriedChoice own, Try(loops, choice));
+  Choices made;  // a candidate differs in one of them
+  for (size_t i = 0; i < parts.size(); ++i) {
+    ASSIGN_OR_RETURN(made.emplace_back(), MakePinned(parts[i], choice.parts[i]));
+  }
+  std::set<std::string> known = {ToString(own.choice->lowered.schedule)};
+  for (size_t i = 0; i < parts.size(); ++i) {
+    ASSIGN_OR_RETURN(std::vector<LockedCut> cuts, CutsBeside(parts[i], choice.parts[i]));
+    for (LockedCut& cut : cuts) {
+      RETURN_IF_ERROR(CheckCancel());
+      absl::StatusOr<std::shared_ptr<const GroupChoice>> part = MakePinned(parts[i], cut);
+      if (!part.ok()) continue;
+      Choices with = made;
+      with[i] = *std::move(part);
+      absl::StatusOr<TriedChoice> tried = TryBeside(loops, parts, std::move(with));
+      if (WasGivenUp(tried.status())) return tried.status();
+      LockedChoice other = choice;
+      other.parts[i] = std::move(cut);
+      if (!tried.ok() || tried->verdict.estimate.time_us > most_us ||
+          tried->verdict.run_bytes > most_bytes) {
+        continue;
+      }
+      if (!known.insert(ToString(tried->choice->lowered.schedule)).second) continue;
+      found.push_back({std::move(other), *std::move(tried)});
+    }
+  }
+  SortVaried(&found);
+  return found;
+}
+
+}  // namespace fusion

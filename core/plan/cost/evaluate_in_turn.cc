@@ -1,0 +1,120 @@
+#include <algorithm>
+
+#include "core/plan/cost/evaluator.h"
+#include "core/plan/cost/phase_pipelines.h"
+#include "core/plan/sets/loop_sets.h"
+#include "core/schedule/ir/join.h"
+
+namespace fusion {
+
+absl::StatusOr<const GroupVerdict*> GroupEvaluator::EvaluateInTurn(const Turns& turns) {
+  if (turns.size() == 1) return Evaluate(turns[0]);
+  RETURN_IF_ERROR(CheckCancel());
+  ASSIGN_OR_RETURN(const Known* known, FindInTurn(turns));
+  return &known->verdict;
+}
+
+absl::StatusOr<const GroupChoice*> GroupEvaluator::ChooseInTurn(const Turns& turns) {
+  if (turns.size() == 1) return Choose(turns[0]);
+  ASSIGN_OR_RETURN(const Known* known, FindInTurn(turns));
+  FUSION_CHECK(known->choice != nullptr, "a launch of a plan has a schedule");
+  return known->choice.get();
+}
+
+absl::Status GroupEvaluator::PinInTurn(const Turns& turns,
+                                       const std::vector<LockedPipeline>& pipelines) {
+  RETURN_IF_ERROR(CheckCancel());
+  const std::vector<LoopId> loops = UnionOf(turns);
+  ASSIGN_OR_RETURN(Known pinned, JoinInTurn(loops, turns, &pipelines));
+  if (!pinned.verdict.refusal.empty()) {
+    return InvalidArgument("turns: ", pinned.verdict.refusal.ToString());
+  }
+  const std::vector<PhasePipeline> wanted = pinned.choice->pipelines;
+  auto known = in_turn_.try_emplace(KeyInTurn(loops, turns), std::move(pinned)).first;
+  if (known->second.choice->pipelines == wanted) return absl::OkStatus();
+  return InvalidArgument("pipelines: an equal group before it has others");
+}
+
+std::vector<int> GroupEvaluator::KeyInTurn(const std::vector<LoopId>& loops, const Turns& turns) {
+  std::vector<int> key = Key(loops);
+  std::vector<int> turn_of(loops.size(), 0);
+  for (size_t i = 0; i < turns.size(); ++i) {
+    for (LoopId l : turns[i]) {
+      auto at = std::lower_bound(loops.begin(), loops.end(), l);
+      turn_of[static_cast<size_t>(at - loops.begin())] = static_cast<int>(i);
+    }
+  }
+  key.insert(key.end(), turn_of.begin(), turn_of.end());
+  return key;
+}
+
+absl::StatusOr<const GroupEvaluator::Known*> GroupEvaluator::FindInTurn(const Turns& turns) {
+  const std::vector<LoopId> loops = UnionOf(turns);
+  if (HasRepeat(program_, loops)) return Find(loops);
+  std::vector<int> key = KeyInTurn(loops, turns);
+  auto known = in_turn_.find(key);
+  if (known == in_turn_.end()) {
+    ASSIGN_OR_RETURN(Known found, JoinInTurn(loops, turns, nullptr));
+    known = in_turn_.emplace(std::move(key), std::move(found)).first;
+  }
+  return &known->second;
+}
+
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinInTurn(
+    const std::vector<LoopId>& loops, const Turns& turns,
+    const std::vector<LockedPipeline>* pinned) {
+  Known known;
+  known.verdict.refusal =
+      ReadsReinterpreted(loops) ? reinterpreted_.refusal : rules_.Forbids(loops);
+  if (!known.verdict.refusal.empty()) return known;
+  auto choice = std::make_shared<GroupChoice>();
+  std::vector<Estimate> estimates;
+  double apart_us = 0;
+  double weighed_us = 0;
+  for (const std::vector<LoopId>& turn : turns) {
+    // Kept, so that equal sets are one choice wherever they stand.
+    ASSIGN_OR_RETURN(const GroupChoice* made, Choose(turn));
+    ASSIGN_OR_RETURN(const Known* of_turn, Find(turn));
+    FUSION_CHECK(of_turn->choice.get() == made, "what was chosen is kept");
+    estimates.push_back(of_turn->verdict.estimate);
+    apart_us += of_turn->verdict.estimate.time_us;
+    weighed_us += of_turn->verdict.weighed_us();
+    choice->parts.push_back(of_turn->choice);
+    choice->turns.emplace_back();
+    for (LoopId l : turn) {
+      auto at = std::lower_bound(loops.begin(), loops.end(), l);
+      choice->turns.back().push_back(static_cast<int>(at - loops.begin()));
+    }
+  }
+  std::vector<int> kept;
+  for (LoopId l : loops) {
+    ValueId v = program_.op(l).output;
+    if (NeededOutside(v, loops)) kept.push_back(v);
+  }
+  std::sort(kept.begin(), kept.end());
+  Joining joining = NameParams(turns, choice->parts);
+  auto joined = PutInPhases(joining.schedules, joining.names, kept);
+  if (!joined.ok()) {
+    known.verdict.refusal = RefusalFrom(Message(joined.status()));
+    return known;
+  }
+  choice->source = std::move(joined->source);
+  const Estimate estimate = EstimateInTurn(estimates, device_);
+  Pipelined made;
+  if (pinned != nullptr) {
+    ASSIGN_OR_RETURN(made, PinPipelines(std::move(joined->schedule), estimate, *pinned, device_));
+  } else {
+    made = FormPipelines(std::move(joined->schedule), estimate, device_);
+  }
+  choice->estimate = made.estimate;
+  choice->pipelines = std::move(made.pipelines);
+  choice->waits = std::move(made.waits);
+  choice->lowered.schedule = std::move(made.schedule);
+  Complete(loops, turns, joining.values, choice.get());
+  SetTerms(choice->lowered.schedule, choice->estimate, &known.verdict);
+  if (apart_us > 0) known.verdict.factor = weighed_us / apart_us;
+  known.choice = std::move(choice);
+  return known;
+}
+
+}  // namespace fusion

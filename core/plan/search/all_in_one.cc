@@ -1,0 +1,163 @@
+#include "core/plan/search/all_in_one.h"
+
+#include <algorithm>
+#include <iterator>
+#include <numeric>
+#include <tuple>
+
+#include "core/benefit/compile_cost.h"
+#include "core/plan/sets/loop_sets.h"
+
+namespace fusion {
+namespace {
+
+using Loops = std::vector<LoopId>;
+
+// Cuts the launches of one grouping into whole layers.
+class TurnJoiner {
+ public:
+  TurnJoiner(Grouping grouping, const std::map<NodeId, std::string>& unfused_nodes,
+             GroupEvaluator* evaluator)
+      : out_(std::move(grouping)), unfused_nodes_(unfused_nodes), evaluator_(*evaluator) {}
+
+  absl::StatusOr<Grouping> Run() {
+    const DeviceSpec& device = evaluator_.device();
+    if (device.barrier_s >= device.launch_s || !unfused_nodes_.empty()) return std::move(out_);
+    std::stable_partition(out_.groups.begin(), out_.groups.end(),
+                          [&](const Loops& loops) { return evaluator_.AreConstant(loops); });
+    out_.follows.assign(out_.groups.size(), false);
+    for (size_t begin = 0; begin < out_.groups.size();) {
+      size_t end = begin;
+      while (end < out_.groups.size() && MayJoin(out_.groups[end])) ++end;
+      RETURN_IF_ERROR(JoinStretch(begin, end));
+      begin = end + 1;
+    }
+    return std::move(out_);
+  }
+
+ private:
+  // A registered kernel is a launch of its own, and so is an opaque op.
+  bool MayJoin(const Loops& loops) const {
+    return !evaluator_.AreConstant(loops) && evaluator_.registered().Of(loops) == nullptr &&
+           !HasOpaque(evaluator_.program(), loops);
+  }
+
+  absl::StatusOr<int> PhasesOf(const Loops& loops) {
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.Evaluate(loops));
+    return verdict->phases;
+  }
+
+  // Groups [begin, end) could be one launch but for its limits.
+  absl::Status JoinStretch(size_t begin, size_t end) {
+    std::vector<int> phases;
+    for (size_t g = begin; g < end; ++g) {
+      ASSIGN_OR_RETURN(int more, PhasesOf(out_.groups[g]));
+      phases.push_back(more);
+    }
+    bool fits = std::accumulate(phases.begin(), phases.end(), int64_t{0}) <= kMostTurnPhases;
+    std::vector<bool> starts = fits ? std::vector<bool>(phases.size()) : LayersOf(begin, phases);
+    Turns turns;
+    for (size_t g = begin; g < end; ++g) {
+      Turns longer = turns;
+      longer.push_back(out_.groups[g]);
+      bool joins = false;
+      if (!turns.empty() && !starts[g - begin]) {
+        ASSIGN_OR_RETURN(joins, IsOneLaunch(longer));
+      }
+      if (joins) {
+        out_.follows[g] = true;
+        turns = std::move(longer);
+        continue;
+      }
+      if (!turns.empty()) RETURN_IF_ERROR(ConsiderPipelines(turns));
+      turns = {out_.groups[g]};
+    }
+    return turns.empty() ? absl::OkStatus() : ConsiderPipelines(turns);
+  }
+
+  // Where the structure of the groups from `begin` begins again, by group: at all that equal one of
+  // them. Of those that are there twice the one that is there least often, since half a layer may
+  // look like the other half, as long as a launch has room for what lies between two of them; the
+  // first of several.
+  std::vector<bool> LayersOf(size_t begin, const std::vector<int>& phases) {
+    std::map<std::vector<int>, std::vector<size_t>> places;
+    for (size_t g = 0; g < phases.size(); ++g) {
+      places[evaluator_.Key(out_.groups[begin + g])].push_back(g);
+    }
+    auto rank = [&](const std::vector<size_t>& at) {
+      return std::tuple(LongestBetween(at, phases) > kMostTurnPhases, at.size(), at[0]);
+    };
+    const std::vector<size_t>* best = nullptr;
+    for (const auto& [key, at] : places) {
+      if (at.size() > 1 && (best == nullptr || rank(at) < rank(*best))) best = &at;
+    }
+    std::vector<bool> starts(phases.size(), false);
+    for (size_t g : best != nullptr ? *best : std::vector<size_t>()) starts[g] = true;
+    return starts;
+  }
+
+  // Phases of the longest piece that cuts before these groups leave.
+  static int64_t LongestBetween(const std::vector<size_t>& cuts, const std::vector<int>& phases) {
+    int64_t longest = 0;
+    int64_t piece = 0;
+    for (size_t g = 0; g < phases.size(); ++g) {
+      if (std::binary_search(cuts.begin(), cuts.end(), g)) piece = 0;
+      piece += phases[g];
+      longest = std::max(longest, piece);
+    }
+    return longest;
+  }
+
+  absl::StatusOr<bool> IsOneLaunch(const Turns& turns) {
+    int phases = 0;
+    for (const Loops& turn : turns) {
+      ASSIGN_OR_RETURN(int more, PhasesOf(turn));
+      phases += more;
+    }
+    if (phases > kMostTurnPhases) return false;
+    if (!TooWide(evaluator_.program(), UnionOf(turns)).empty()) return false;
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.EvaluateInTurn(turns));
+    if (!verdict->refusal.empty()) return false;
+    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseInTurn(turns));
+    return CompileSeconds(ToString(choice->lowered.schedule)) <= kMostTurnCompileSeconds;
+  }
+
+  // Why parts of a launch that read from those before them do not begin before they are over.
+  absl::Status ConsiderPipelines(const Turns& turns) {
+    if (turns.size() == 1) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseInTurn(turns));
+    size_t last = 0;  // phase of the part
+    for (size_t i = 0; i + 1 < turns.size(); ++i) {
+      last += choice->parts[i]->lowered.schedule.phases.size();
+      const Refusal& refusal = choice->waits[last - 1];
+      if (refusal.empty() || !Reads(turns[i + 1], turns[i])) continue;
+      out_.considered.push_back({turns[i], turns[i + 1], refusal});
+    }
+    return absl::OkStatus();
+  }
+
+  bool Reads(const Loops& reader, const Loops& writer) const {
+    const Program& program = evaluator_.program();
+    return std::any_of(reader.begin(), reader.end(), [&](LoopId l) {
+      const std::vector<ValueId>& in = program.op(l).inputs;
+      return std::any_of(in.begin(), in.end(), [&](ValueId v) {
+        LoopId from = program.value(v).producer;
+        return from != kNoLoop && std::binary_search(writer.begin(), writer.end(), from);
+      });
+    });
+  }
+
+  Grouping out_;
+  const std::map<NodeId, std::string>& unfused_nodes_;
+  GroupEvaluator& evaluator_;
+};
+
+}  // namespace
+
+absl::StatusOr<Grouping> JoinInTurn(Grouping grouping,
+                                    const std::map<NodeId, std::string>& unfused_nodes,
+                                    GroupEvaluator* evaluator) {
+  return TurnJoiner(std::move(grouping), unfused_nodes, evaluator).Run();
+}
+
+}  // namespace fusion

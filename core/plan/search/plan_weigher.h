@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/bundle/plan.h"
+#include "core/plan/assemble/tensor_table.h"
+#include "core/plan/cost/evaluator.h"
+
+namespace fusion {
+
+/// Says what whole plans of one program take of time, memory and compiling, as the plan that is
+/// made of the same groups will have it: its tensors are placed for that. What equal groups share
+/// is worked out once. Not thread-safe. What it is made from outlives it.
+class PlanWeigher {
+ public:
+  explicit PlanWeigher(GroupEvaluator* evaluator) : evaluator_(*evaluator) {}
+
+  /// `groups` have schedules, and stand in the order in which they will run; `follows` as
+  /// Grouping::follows. The point without its name, not chosen. Fails only as the evaluator's
+  /// cancel token says.
+  absl::StatusOr<PlanPoint> Weigh(const std::vector<std::vector<LoopId>>& groups,
+                                  const std::vector<bool>& follows = {});
+
+ private:
+  struct Kernel {
+    int64_t scratch_bytes = 0;  // of one thread
+    int64_t workspace_bytes = 0;
+    double compile_s = 0;
+  };
+
+  // A plan as far as it is weighed.
+  struct Weighing {
+    PlanPoint point;
+    TensorTable tensors;
+    std::vector<bool> used;  // by kernel
+  };
+
+  absl::Status AddLoop(LoopId loop, const GroupVerdict& verdict, const GroupChoice& choice,
+                       Weighing* weighing);
+  void UseKernels(const GroupChoice& choice, Weighing* weighing);
+  void AddLaunch(const std::vector<LoopId>& loops, const GroupVerdict& verdict,
+                 const GroupChoice& choice, Weighing* weighing);
+  int KernelOf(const Schedule& schedule);
+  const std::vector<int>& KernelsOf(const GroupChoice& choice);
+
+  GroupEvaluator& evaluator_;
+  std::vector<Kernel> kernels_;
+  std::map<std::string, int> kernel_of_;  // by the text of its schedule: equal texts are one kernel
+  // By choice: positions in kernels_ of its own and of those that pack weights for it. Looked up
+  // only, never walked.
+  std::map<const GroupChoice*, std::vector<int>> kernels_of_;
+};
+
+}  // namespace fusion

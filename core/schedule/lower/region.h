@@ -1,0 +1,111 @@
+#pragma once
+
+#include <absl/container/flat_hash_map.h>
+#include <absl/container/flat_hash_set.h>
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "core/schedule/lower/nests.h"
+
+namespace fusion {
+
+/// Builds one element-wise region: values of ops at shifted or plain coordinates, computed from
+/// what lies in memory, each distinct step once. Internal to lowering.
+class RegionBuilder {
+ public:
+  /// Where a value can be had without computing it: the buffer that holds op i's value at the
+  /// moment (params give none: they are asked for through `param`), or nullopt if it must be
+  /// computed here.
+  using BufferOf = std::function<std::optional<BufferId>(int op)>;
+  /// The param buffer of a kernel input.
+  using ParamOf = std::function<BufferId(ValueId)>;
+
+  RegionBuilder(const FusionGroup& group, const Schedule& schedule, BufferOf buffer, ParamOf param)
+      : group_(group),
+        schedule_(schedule),
+        buffer_(std::move(buffer)),
+        param_(std::move(param)),
+        emitted_(0, StepHash{&ops_}, SameStep{&ops_}),
+        remembered_(group.smg.ops.size(), -1),
+        computed_(group.smg.ops.size(), -1) {}
+  // Its tables look into it.
+  RegionBuilder(const RegionBuilder&) = delete;
+  RegionBuilder& operator=(const RegionBuilder&) = delete;
+
+  /// Value of op i's expression at the coordinates of the region (for a reduction: the value to
+  /// fold).
+  int Compute(int op);
+  /// The same for a part of that expression.
+  int Compute(int op, const Expr& part);
+  /// Value of op i: loaded, or computed.
+  int Value(int op);
+
+  void Store(int value, BufferId buffer, const IndexMap& index);
+  void Reduce(int value, const std::string& monoid, BufferId buffer, const IndexMap& index);
+  /// From now on op i's value at plain coordinates is `value` (it was just stored).
+  void Remember(int op, int value);
+
+  const std::vector<ElementOp>& steps() const { return ops_; }
+  std::vector<ElementOp> Take() && { return std::move(ops_); }
+
+  /// Not OK once something had no form in a region (a guard under a mirrored index); the steps are
+  /// then unusable.
+  const absl::Status& status() const { return status_; }
+
+ private:
+  // Coordinates of an op's dims in terms of the region's dims, where they differ.
+  using Shift = std::map<DimId, IndexExpr>;
+
+  // An op that is computed somewhere: what of it has been.
+  struct Site {
+    int op;
+    const Shift& shift;
+    const std::vector<Guard>& guards;
+    std::vector<int> inputs;                      // by read; -1: not yet
+    absl::flat_hash_map<const void*, int> steps;  // by node of the op's expression
+  };
+
+  // Steps with a result are told apart by all but their result; sets hold their positions.
+  struct StepHash {
+    using is_transparent = void;
+    const std::vector<ElementOp>* ops;
+    size_t operator()(const ElementOp& op) const;
+    size_t operator()(size_t at) const { return (*this)((*ops)[at]); }
+  };
+  struct SameStep {
+    using is_transparent = void;
+    const std::vector<ElementOp>* ops;
+    bool operator()(size_t a, size_t b) const { return a == b; }
+    bool operator()(size_t at, const ElementOp& op) const { return (*ops)[at].DoesTheSame(op); }
+  };
+
+  int ValueAt(int op, const Shift& shift, const std::vector<Guard>& guards);
+  int ComputeAt(int op, const Shift& shift, const std::vector<Guard>& guards);
+  int Input(size_t i, Site* site);
+  int Read(const SmgRead& read, Site* site);
+  int Translate(const Expr& e, Site* site);
+  int Coordinate(const IndexExpr& at);
+  int Constant(int64_t value);
+  int Load(Access access);
+  int Emit(ElementOp op);
+  IndexExpr At(const IndexExpr& e, const Shift& shift) const;
+  std::vector<Guard> Shifted(int op, const std::vector<Guard>& guards, const Shift& shift);
+
+  const FusionGroup& group_;
+  const Schedule& schedule_;
+  BufferOf buffer_;
+  ParamOf param_;
+  absl::Status status_ = absl::OkStatus();
+  std::vector<ElementOp> ops_;
+  absl::flat_hash_set<size_t, StepHash, SameStep> emitted_;
+  int results_ = 0;
+  std::vector<int> remembered_;  // by op; -1: not
+  std::vector<int> computed_;    // by op: its value at plain coordinates; -1: not yet
+  std::map<std::pair<int, std::string>, int> computed_at_;  // (op, text of where) -> value
+};
+
+}  // namespace fusion

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <google/protobuf/repeated_field.h>
+
+#include "core/bundle/plan_lock.h"
+#include "core/wire/basics/decode_each.h"
+
+namespace fusion::v1 {
+class LockedChoice;
+}  // namespace fusion::v1
+
+namespace fusion {
+
+// How kernels are cut, as locks and searches have it.
+
+/// InvalidArgument, naming `field`, unless least <= value <= most.
+absl::Status CheckBetween(std::string_view field, int64_t value, int64_t least, int64_t most);
+
+/// DecodeEach for fields of messages: "grid[2].tile: ...".
+template <typename Wire, typename Value>
+absl::Status DecodeParts(std::string_view field,
+                         const google::protobuf::RepeatedPtrField<Wire>& wire,
+                         absl::StatusOr<Value> (*decode)(const Wire&), std::vector<Value>* out) {
+  return DecodeEach(field, wire, decode, out, ".");
+}
+
+/// Positions of loop ops, at least one, ascending.
+absl::Status DecodeOps(const google::protobuf::RepeatedField<int>& wire, std::vector<int>* ops);
+
+/// Writes `choice` into `out`, which must be empty.
+void EncodeChoice(const LockedChoice& choice, v1::LockedChoice* out);
+/// Inverse of EncodeChoice, for bytes that nobody vouches for: InvalidArgument names the field.
+absl::StatusOr<LockedChoice> DecodeChoice(const v1::LockedChoice& wire);
+
+}  // namespace fusion

@@ -1,0 +1,97 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/logging.h"
+#include "core/base/sanitizer.h"
+#include "core/base/threads/job.h"
+#include "core/bundle/options.h"
+#include "core/compile/sandbox/sandbox.h"
+#include "server/admission/tenant_limits.h"
+#include "server/config/config_file.h"
+#include "server/transport/listen_address.h"
+
+namespace fusion {
+
+/// What an operator can set, by flag or in the config file. The help text of each flag states unit
+/// and meaning; see deploy/fusiond.conf for an example with reasons.
+struct ServerConfig {
+  std::string config_file;                                // empty: none
+  std::vector<std::string> listen = {"127.0.0.1:50051"};  // "host:port" or "unix:/path"
+  SocketAccess socket_access;                             // of every "unix:/path"
+  std::string admin;                                      // "host:port"; empty: no admin port
+  std::vector<std::string> admin_hosts;                   // names of it in the header Host
+  std::string store_dir;                                  // empty: memory only
+  int64_t store_limit_bytes = int64_t{4} << 30;           // INT64_MAX: none
+  int64_t store_min_free_bytes = int64_t{256} << 20;
+  int64_t memory_limit_bytes = int64_t{256} << 20;
+  int workers = 0;  // 0: one per core; resolved by ParseCommandLine
+  int64_t worker_memory_bytes = kSanitized ? 0 : int64_t{8} << 30;
+  int64_t compile_queue = 4096;
+  double compile_seconds = 30;
+  std::string compiler;  // empty: the first allowed one that exists
+  std::vector<std::string> allowed_compilers = {"/usr/bin/g++", "/usr/bin/clang++"};
+  Sandbox sandbox = Sandbox::kAuto;
+  std::vector<std::string> sandbox_readable;  // absolute paths
+  double failure_ttl_seconds = 600;
+  int request_threads = 64;
+  int64_t request_queue = 256;
+  int64_t max_request_bytes = int64_t{32} << 20;
+  int64_t max_inflight_bytes = int64_t{256} << 20;
+  int64_t planning_bytes = JobLimits().bytes;
+  int64_t planning_steps = JobLimits().steps;
+  int64_t max_streams = 1024;
+  int64_t max_connections = 16384;
+  double connection_idle_seconds = 1800;
+  TenantLimits tenant_limits;
+  double call_seconds = 600;
+  double abandoned_build_seconds = 1;  // below 0: for ever
+  double drain_seconds = 2;
+  double grace_seconds = 10;
+  std::string scratch_dir = "/tmp";
+  LogLevel log_level = LogLevel::kInfo;
+  bool exit_with_parent = false;
+  int max_opt_level = kMaxOptLevel;
+  std::string rules_file;  // FusionRules in text format for every request; empty: none
+  std::string tls_cert;    // PEM files; empty: no TLS
+  std::string tls_key;
+  std::string tls_client_ca;  // empty: clients show no certificates
+  std::string tokens;         // file of callers; empty: none
+  bool tenant_namespaces = false;
+  bool allow_plaintext = false;
+  bool reflection = false;
+  std::vector<std::string> signing_keys;  // files, the one that signs first
+  std::vector<std::string> import_keys;   // files: of whose archives are taken as they are
+  bool insecure_permissions = false;
+  int64_t log_usual = 100;  // most usual calls a second that are logged; below 0: all
+  std::string kernels;      // file or directory of RegisteredKernels in text format; empty: none
+};
+
+/// The outcome of reading the command line and the config file it names.
+struct CommandLine {
+  ServerConfig config;
+  /// Set if the program should print `text` and leave with this code: 0 for --help and --version, 2
+  /// for flags or a config file that cannot be understood.
+  std::optional<int> exit_code;
+  std::string text;
+  /// --check-config: say whether a start would work, and leave.
+  bool check_only = false;
+  /// With --check-config, which goes on with the rest: what is wrong with flags and config file,
+  /// one line each.
+  std::vector<std::string> problems = {};
+  /// What the program was called with, and where the names of the config file stand.
+  std::vector<std::string> given = {};
+  ConfigLines lines = {};
+};
+
+/// Reads flags, then the file of --config for whatever no flag gives. Everything that is wrong has
+/// a line, which names the flag, or file, line and name; also a line of the file that a flag
+/// overrides.
+CommandLine ParseCommandLine(int argc, const char* const* argv);
+
+/// Version of this program: "0.1.0".
+std::string_view ServerVersion();
+
+}  // namespace fusion

@@ -1,0 +1,48 @@
+#pragma once
+
+#include "fusion/v1/fusion_admin.grpc.pb.h"
+#include "server/rpc/service_parts.h"
+#include "server/rpc/unary_call.h"
+
+namespace fusion {
+
+/// FusionAdmin over the store and the pipeline, as FusionServiceImpl: raw methods, work on our
+/// threads, under admission. Every call needs the role "admin" and leaves a line "admin" in the
+/// log. Thread-safe.
+class FusionAdminImpl final
+    : public v1::FusionAdmin::WithRawCallbackMethod_GetStoreStats<
+          v1::FusionAdmin::WithRawCallbackMethod_VerifyStore<
+              v1::FusionAdmin::WithRawCallbackMethod_CompactStore<
+                  v1::FusionAdmin::WithRawCallbackMethod_SetPinned<
+                      v1::FusionAdmin::WithRawCallbackMethod_Invalidate<
+                          v1::FusionAdmin::WithRawCallbackMethod_ExportStore<
+                              v1::FusionAdmin::WithRawCallbackMethod_ImportStore<
+                                  v1::FusionAdmin::Service>>>>>>> {
+ public:
+  explicit FusionAdminImpl(const ServiceParts& parts) : parts_(parts) {}
+
+  grpc::ServerUnaryReactor* GetStoreStats(grpc::CallbackServerContext* context,
+                                          const grpc::ByteBuffer* request,
+                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* VerifyStore(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* CompactStore(grpc::CallbackServerContext* context,
+                                         const grpc::ByteBuffer* request,
+                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* SetPinned(grpc::CallbackServerContext* context,
+                                      const grpc::ByteBuffer* request,
+                                      grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* Invalidate(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
+  grpc::ServerWriteReactor<grpc::ByteBuffer>* ExportStore(grpc::CallbackServerContext* context,
+                                                          const grpc::ByteBuffer* request) override;
+  grpc::ServerReadReactor<grpc::ByteBuffer>* ImportStore(grpc::CallbackServerContext* context,
+                                                         grpc::ByteBuffer* response) override;
+
+ private:
+  const ServiceParts parts_;
+};
+
+}  // namespace fusion

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <vector>
+
+#include "core/bundle/report.h"
+#include "core/compile/toolchain.h"
+#include "core/device/device_spec.h"
+#include "core/pipeline/plan_fusion.h"
+#include "server/config/config.h"
+
+namespace fusion {
+
+/// What a server of this configuration can do, but for what only its workers know (`sandbox`).
+Capabilities CapabilitiesOf(const ServerConfig& config, const std::vector<DeviceSpec>& specs,
+                            const Toolchain& toolchain, const PipelineOptions& pipeline);
+
+}  // namespace fusion
