@@ -17,6 +17,17 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2 -DNDEBUG")
 # One code model for libraries and programs, and gRPC's -pthread for all, so that they can share precompiled headers.
 add_compile_options(-fPIC -pthread)
 
+# Where ccache is installed, what was compiled of equal sources is used again, in other clones too: paths below this one do not
+# count. Precompiled headers take two of its options and one of the compiler's.
+find_program(FUSION_CCACHE ccache)
+if(FUSION_CCACHE AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=1
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime ${FUSION_CCACHE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-fpch-preprocess)
+  endif()
+endif()
+
 add_library(fusion_flags INTERFACE)
 target_compile_options(fusion_flags INTERFACE -Wall -Wextra -Wpedantic -Wshadow -Wconversion
                        -Wno-missing-field-initializers)  # designated initialisers leave the rest at its default
