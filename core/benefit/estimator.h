@@ -54,7 +54,7 @@ class Estimator {
 
   void Walk(const Block& block, double times);
 
-  // What lies in memory of a whole buffer, of which each block has its part.
+  // Counts a whole buffer in memory; each block touches its own part of it.
   void TouchPart(BufferId id);
 
   // Part of the windows of its dims for which a condition holds, found by trying up to 16 places of
@@ -73,8 +73,8 @@ class Estimator {
   // alone.
   double CostOf(const EachStmt& each, const Access& access, DimId vector) const;
 
-  // Steps that find a place once for a vector cost a vector's time for all its lanes; what goes
-  // there is loaded, merged and stored, for those points of which the block has the place.
+  // A step that finds one place for a vector costs a vector's time. Each point whose place lies in
+  // the block then costs a load, a merge and a store.
   void AddPlaced(const EachStmt& each, double times);
 
   void Add(const EachStmt& each, double times);

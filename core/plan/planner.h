@@ -70,6 +70,6 @@ absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& de
                                         const CancelToken* cancel = nullptr);
 
 /// Raised whenever an equal request would get another plan; part of every plan key.
-inline constexpr int kPlannerVersion = 45;
+inline constexpr int kPlannerVersion = 46;
 
 }  // namespace fusion

@@ -10,8 +10,8 @@
 
 namespace fusion {
 
-/// What one entry takes at most of a cache of so many bytes, where others can give it again: a few
-/// huge ones would push all others out.
+/// The largest entry that a cache of so many bytes keeps, where the entry can be had again from
+/// elsewhere. A few huge entries would evict all others.
 constexpr int64_t LargestEntryBytes(int64_t budget_bytes) { return budget_bytes / 4; }
 
 /// A map that holds at most `budget` of cost and forgets what was used longest ago. A value of more

@@ -10,9 +10,9 @@
 
 namespace fusion {
 
-/// Entries in memory, at most `budget_bytes` of them (ChargedBytes), least recently used out first.
-/// An entry of more than `largest_bytes` is not kept; whoever has no other store gives no such
-/// bound. Thread-safe.
+/// Entries in memory, at most `budget_bytes` of them (ChargedBytes); the least recently used go
+/// first. An entry of more than `largest_bytes` is not kept: give that bound only where a disk
+/// store has the entry too. Thread-safe.
 class MemoryStore final : public Store {
  public:
   MemoryStore(int64_t budget_bytes, Logger& logger)

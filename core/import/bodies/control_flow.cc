@@ -81,7 +81,7 @@ absl::StatusOr<Items> ControlFlowBuilder::Loop() {
   std::vector<BodyInput> given = {TensorType{DType::kI64, Shape()}, std::move(holds)};
   for (TensorId id : state) given.emplace_back(builder_.tensor(id).type);
   std::optional<int64_t> known = passes.known();
-  // Behind a condition nobody knows how much is kept of all passes.
+  // A condition may end the loop early, and then the number of rows in scan outputs is unknown.
   const bool settled = passes.alive == kNoTensor || scanned == 0;
   if (settled && known > 0 && known <= bodies_.most_written_out) {
     return LoopWrittenOut(*body, passes, carries, scanned);
@@ -185,7 +185,7 @@ bool ControlFlowBuilder::IsWrittenOut(std::optional<int64_t> passes, const Ids& 
   for (size_t i = 0; i < state.size(); ++i) {
     if (builder_.tensor(state[i]).type != body->outputs[conditions + i]) return true;
   }
-  // Behind a condition nobody knows how much is kept of all passes.
+  // A condition may end the loop early, and then the number of rows in scan outputs is unknown.
   return *passes <= bodies_.most_written_out && (conditions == 0 || scanned == 0);
 }
 
@@ -278,7 +278,7 @@ absl::StatusOr<Ids> ControlFlowBuilder::LoopOf(RepeatBody body, const Passes& pa
   if (repeat->conditional) {
     operands.push_back(passes.alive);
     if (body.goes_on) {
-      // Whoever asks whether there is a first pass is told so of the next ones too.
+      // The condition that starts the first pass holds for the later passes as well.
       auto value = static_cast<Decomposition::Value>(repeat->inputs.size());
       for (const Decomposition::Step& step : repeat->steps) value += step.outputs;
       repeat->steps.push_back({.inputs = {},

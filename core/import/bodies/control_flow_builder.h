@@ -44,7 +44,7 @@ class ControlFlowBuilder {
   // these shapes, and then what is wrong with it is of no use to anyone.
   absl::StatusOr<Items> Branch(const onnx::GraphProto& body, const std::string& name);
 
-  // How often a Loop runs, as far as it says.
+  // The trip count and the condition of a Loop.
   struct Passes {
     TensorId count = kNoTensor;      // scalar; kNoTensor: as long as the condition holds
     TensorId alive = kNoTensor;      // likewise; kNoTensor: as often as `count` says

@@ -88,7 +88,7 @@ absl::Status OnnxImporter::ReadTypes() {
   }
   for (const onnx::ValueInfoProto& info : graph_.value_info()) {
     absl::Status status = Declare(info, "tensor ");
-    // Of a kind we cannot hold: whoever makes it says so, if anyone needs it.
+    // An unsupported type is an error of the node that makes the tensor, if the tensor is needed.
     if (!status.ok() && !absl::IsUnimplemented(status)) return status;
   }
   for (const onnx::ValueInfoProto& output : graph_.output()) {
@@ -275,7 +275,7 @@ absl::StatusOr<std::vector<TensorId>> OnnxImporter::AddOperator(const FlatNode& 
   SetSeed(node, &normal);
   RETURN_IF_ERROR(
       Annotate(CheckNamedOutputs(*normal.def, names.size()), DescribeNode(node.name, node.op)));
-  // Optional outputs that nobody reads are not computed.
+  // Optional outputs without readers are not computed.
   while (!normal.def->outputs && names.size() > 1 && !IsUsed(node.outputs[names.size() - 1])) {
     names.pop_back();
   }

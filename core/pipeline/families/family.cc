@@ -37,9 +37,9 @@ std::map<int64_t, std::vector<Units>> ComparedPoints(const ShapeFamily& family,
   return out;
 }
 
-// Up to what a variant runs: as far as it is no slower than the plan at all points up to there
-// together, each counted by how many times the time of the other one it takes. nullopt: it gains
-// nothing to speak of anywhere.
+// The largest measure at which the variant runs. Up to there the variant is no slower than the
+// plan: the ratios of their times at all points, multiplied, are at most 1. nullopt: no range gains
+// enough.
 absl::StatusOr<std::optional<int64_t>> BestEnd(const ShapeFamily& family, const SizeExpr& measure,
                                                const FamilyMaker& plan, const FamilyMaker& variant,
                                                const CancelToken* cancel) {

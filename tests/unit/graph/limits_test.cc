@@ -89,5 +89,29 @@ TEST(Limits, ConstantsOfStepsAreCountedInBytes) {
             "26999 bytes of constants");
 }
 
+// x resized to `to` elements by an operator with these attributes.
+absl::Status Resized(int64_t from, int64_t to, AttrMap attrs, const BuilderOptions& options) {
+  GraphBuilder b("g", options);
+  TensorId x = b.AddInput("x", {DType::kF32, {1, from}});
+  attrs.Set("sizes", std::vector<int64_t>{1, to});
+  return b.AddNode("Resize", {x}, attrs, "r").status();
+}
+
+// A plan carries these tables: an index and a weight for each tap, four bytes each.
+TEST(Limits, TablesOfResizeTakeEightBytesATap) {
+  AttrMap reduced = {{"mode", std::string("linear")}, {"antialias", int64_t{1}}};
+  AttrMap written = {{"mode", std::string("cubic")}};
+  AttrMap nearest = {{"mode", std::string("nearest")}};
+  constexpr int64_t kRest = 256;  // what else there is
+  EXPECT_EQ(Resized(1000, 10, reduced, {.step_constant_byte_limit = 10 * 200 * 8 + kRest}),
+            absl::OkStatus());
+  EXPECT_EQ(Resized(100, 1234, written, {.step_constant_byte_limit = 1234 * 4 * 8 + kRest}),
+            absl::OkStatus());
+  EXPECT_EQ(Resized(1000, 777, nearest, {.step_constant_byte_limit = 777 * 4 + kRest}),
+            absl::OkStatus());
+  EXPECT_TRUE(absl::IsResourceExhausted(
+      Resized(1000, 10, reduced, {.step_constant_byte_limit = 10 * 100 * 8})));
+}
+
 }  // namespace
 }  // namespace fusion
