@@ -2,8 +2,10 @@
 
 #include <string>
 
+#include "client/client.h"
 #include "client/fusionctl/args/arguments.h"
 #include "client/fusionctl/output/terminal.h"
+#include "core/base/hash.h"
 
 namespace fusion {
 
