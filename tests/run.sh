@@ -29,8 +29,16 @@ FUSION_ISA_TURN=$((16#$(git rev-parse --short=7 HEAD 2>/dev/null || echo 0)))
 export FUSION_ISA_TURN
 step ctest --preset release -j "$(nproc)" --output-junit "$results/ctest.xml"
 export FUSION_TEST_RESULTS=$results
-for rows in main_job width scheduler models cpu_kernels service faults; do
-  step "tests/acceptance/$rows.sh" --quick
-done
+# Scripts of counts and values run side by side, and each is shown whole when it ends. The two that watch deadlines and memory run
+# alone.
+rows() {
+  printf '%s\n' "$@" | xargs -P "$at_once" -I NAME bash -c '
+    shown=$(tests/measured.py run "$1/acceptance.NAME.cost" "tests/acceptance/NAME.sh" --quick 2>&1)
+    status=$?
+    flock "$1" printf "%s\n" "$shown"
+    exit $status' _ "$results"
+}
+at_once=$(nproc) step rows scheduler models width cpu_kernels main_job
+at_once=1 step rows service faults
 tests/measured.py slowest "$results"
 echo "== $((SECONDS / 60)) min: all passed"

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 #include <functional>
-#include <map>
+#include <limits>
 #include <optional>
+#include <unordered_map>
 
 #include "core/graph/evaluate/evaluate.h"
 #include "core/schedule/lower/opaque.h"
@@ -26,6 +27,53 @@ struct Storage {
   Dims extents;
   Dims origin;  // absolute coordinate of element 0 (local buffers)
   std::vector<Scalar> data;
+};
+
+// An expression of scalars, compiled once for all elements.
+class ScalarExpr {
+ public:
+  explicit ScalarExpr(const Expr& e) : compiled_(e) {
+    e.VisitOnce([this](const Expr& n) {
+      if (n.op() != ScalarOp::kInput) return;
+      auto input = static_cast<size_t>(n.index());
+      if (input >= reals_.size()) reals_.resize(input + 1, false);
+      reals_[input] = IsFloat(n.type());
+    });
+  }
+
+  Scalar Evaluate(const std::vector<Scalar>& inputs, int64_t coordinate) {
+    operands_.clear();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const bool real = i < reals_.size() && reals_[i];
+      operands_.push_back(real ? CompiledExpr::Operand{.reals = &inputs[i].real}
+                               : CompiledExpr::Operand{.integers = &inputs[i].integer});
+    }
+    axes_.assign(1, {.integers = &coordinate});
+    const CompiledExpr::Operand r = compiled_.Evaluate(1, operands_, axes_);
+    return {r.reals != nullptr ? r.reals[0] : 0, r.integers != nullptr ? r.integers[0] : 0};
+  }
+
+ private:
+  CompiledExpr compiled_;
+  std::vector<bool> reals_;  // by input: whether it is a float
+  std::vector<CompiledExpr::Operand> operands_;
+  std::vector<CompiledExpr::Operand> axes_;
+};
+
+// A monoid whose expressions are compiled.
+struct ScalarMonoid {
+  explicit ScalarMonoid(const Monoid& monoid)
+      : lift(monoid.lift().begin(), monoid.lift().end()),
+        merge(monoid.merge().begin(), monoid.merge().end()) {}
+
+  std::vector<ScalarExpr> lift;
+  std::vector<ScalarExpr> merge;
+};
+
+// What the ops of an EachStmt have computed of one element, by the number of the result.
+struct ElementValues {
+  std::vector<Scalar> values;
+  std::vector<DType> types;
 };
 
 // Fresh memory: reading it before writing shows as NaN.
@@ -218,13 +266,14 @@ class Interpreter {
     });
   }
 
-  absl::StatusOr<Scalar*> Element(const Access& a, const std::map<int, Scalar>* values = nullptr) {
+  // `values`: those of the element so far, which indirect accesses index by.
+  absl::StatusOr<Scalar*> Element(const Access& a, const std::vector<Scalar>* values = nullptr) {
     const Storage& from = storage_[static_cast<size_t>(a.buffer)];
     int64_t offset = 0;
     for (size_t d = 0; d < a.index.size(); ++d) {
       int64_t index = a.index[d].At(at_) - from.origin[d];
       if (a.index[d].indirect() >= 0 && values != nullptr) {
-        int64_t chosen = values->at(a.index[d].indirect()).integer;
+        int64_t chosen = (*values)[static_cast<size_t>(a.index[d].indirect())].integer;
         if (chosen < 0) chosen += from.extents[d];
         index += std::clamp<int64_t>(chosen, 0, from.extents[d] - 1);
       }
@@ -249,104 +298,100 @@ class Interpreter {
     }
   }
 
-  static Scalar EvaluateExpr(const Expr& e, const std::vector<Scalar>& inputs, int64_t coordinate) {
-    CompiledExpr compiled(e);
-    std::vector<CompiledExpr::Operand> operands;
-    for (const Scalar& s : inputs) operands.push_back({&s.real, &s.integer});
-    // An operand has both classes here; pick by the type the expression gives the input.
-    std::map<int, DType> types;
-    e.VisitOnce([&](const Expr& n) {
-      if (n.op() == ScalarOp::kInput) types[n.index()] = n.type();
-    });
-    for (auto& [index, type] : types) {
-      auto i = static_cast<size_t>(index);
-      if (IsFloat(type)) {
-        operands[i].integers = nullptr;
-      } else {
-        operands[i].reals = nullptr;
-      }
-    }
-    auto r = compiled.Evaluate(1, operands, {CompiledExpr::Operand{nullptr, &coordinate}});
-    return {r.reals != nullptr ? r.reals[0] : 0, r.integers != nullptr ? r.integers[0] : 0};
-  }
-
-  static Scalar Compute(const ElementOp& op, const std::vector<Scalar>& args,
-                        const std::vector<DType>& types) {
+  static Expr ExprOf(const ElementOp& op, const std::vector<DType>& types) {
     std::vector<Expr> leaves;
-    for (size_t i = 0; i < args.size(); ++i) {
-      leaves.push_back(Expr::Input(static_cast<int>(i), types[i]));
+    for (size_t i = 0; i < op.args.size(); ++i) {
+      leaves.push_back(Expr::Input(static_cast<int>(i), types[static_cast<size_t>(op.args[i])]));
     }
-    Expr e = op.op == ScalarOp::kCast      ? Expr::Cast(leaves[0], op.type)
-             : op.op == ScalarOp::kBitCast ? Expr::BitCast(leaves[0], op.type)
-             : op.op == ScalarOp::kSelect  ? Expr::Select(leaves[0], leaves[1], leaves[2])
-             : leaves.size() == 1          ? Expr::Unary(op.op, leaves[0])
-                                           : Expr::Binary(op.op, leaves[0], leaves[1]);
-    return EvaluateExpr(e, args, 0);
+    if (op.op == ScalarOp::kCast) return Expr::Cast(leaves[0], op.type);
+    if (op.op == ScalarOp::kBitCast) return Expr::BitCast(leaves[0], op.type);
+    if (op.op == ScalarOp::kSelect) return Expr::Select(leaves[0], leaves[1], leaves[2]);
+    if (leaves.size() == 1) return Expr::Unary(op.op, leaves[0]);
+    return Expr::Binary(op.op, leaves[0], leaves[1]);
   }
 
-  absl::Status Merge(const std::string& name, DType type, const std::vector<Scalar*>& state,
-                     const std::vector<Scalar>& other) {
-    auto monoid = Monoid::Named(name, type);
+  // `types` are those of the element's values; they are the same for every element of an op.
+  ScalarExpr& Compiled(const ElementOp& op, const std::vector<DType>& types) {
+    auto found = exprs_.find(&op);
+    if (found == exprs_.end()) found = exprs_.emplace(&op, ScalarExpr(ExprOf(op, types))).first;
+    return found->second;
+  }
+
+  // `of` is the op or statement that uses the monoid: always this one.
+  ScalarMonoid& CompiledMonoid(const void* of, const std::string& name, DType type) {
+    auto found = monoids_.find(of);
+    if (found == monoids_.end()) {
+      found = monoids_.emplace(of, ScalarMonoid(*Monoid::Named(name, type))).first;
+    }
+    return found->second;
+  }
+
+  static void Merge(ScalarMonoid& monoid, const std::vector<Scalar*>& state,
+                    const std::vector<Scalar>& other) {
     std::vector<Scalar> both;
     for (Scalar* s : state) both.push_back(*s);
     both.insert(both.end(), other.begin(), other.end());
-    std::vector<Scalar> merged;
-    for (const Expr& e : monoid->merge()) merged.push_back(EvaluateExpr(e, both, 0));
-    for (size_t i = 0; i < state.size(); ++i) *state[i] = merged[i];
-    return absl::OkStatus();
+    for (size_t i = 0; i < state.size(); ++i) *state[i] = monoid.merge[i].Evaluate(both, 0);
   }
 
   absl::Status Exec(const EachStmt& s) {
-    std::map<int, DType> types;
+    int results = 0;
+    for (const ElementOp& op : s.ops) results = std::max(results, op.result + 1);
+    ElementValues element{std::vector<Scalar>(static_cast<size_t>(results)),
+                          std::vector<DType>(static_cast<size_t>(results))};
     return ForPoints(s.dims, [&]() -> absl::Status {
-      std::map<int, Scalar> values;
       for (const ElementOp& op : s.ops) {
-        RETURN_IF_ERROR(Element(s, op, &values, &types));
-        const bool elsewhere =
-            s.IsPlaced() && op.result == s.place && values.at(s.place).integer != s.at.At(at_);
+        RETURN_IF_ERROR(Element(s, op, &element));
+        const bool elsewhere = s.IsPlaced() && op.result == s.place &&
+                               element.values[static_cast<size_t>(s.place)].integer != s.at.At(at_);
         if (elsewhere) break;
       }
       return absl::OkStatus();
     });
   }
 
-  absl::Status Element(const EachStmt& s, const ElementOp& op, std::map<int, Scalar>* values,
-                       std::map<int, DType>* types) {
+  absl::Status Element(const EachStmt& s, const ElementOp& op, ElementValues* element) {
+    auto value = [element](int result) -> Scalar& {
+      return element->values[static_cast<size_t>(result)];
+    };
+    auto type = [element](int result) -> DType& {
+      return element->types[static_cast<size_t>(result)];
+    };
     switch (op.kind) {
       case ElementOp::kLoad: {
-        (*types)[op.result] = op.type;
+        type(op.result) = op.type;
         if (!Holds(op.access[0], at_)) {
-          (*values)[op.result] = {};
+          value(op.result) = {};
           return absl::OkStatus();
         }
-        ASSIGN_OR_RETURN(Scalar * from, Element(op.access[0], values));
-        (*values)[op.result] = *from;
+        ASSIGN_OR_RETURN(Scalar * from, Element(op.access[0], &element->values));
+        value(op.result) = *from;
         return absl::OkStatus();
       }
       case ElementOp::kStore: {
         if (!Holds(op.access[0], at_)) return absl::OkStatus();
         ASSIGN_OR_RETURN(Scalar * to, Element(op.access[0]));
-        Store(to, s_.buffer(op.access[0].buffer).dtype, values->at(op.args[0]));
+        Store(to, s_.buffer(op.access[0].buffer).dtype, value(op.args[0]));
         return absl::OkStatus();
       }
       case ElementOp::kReduce: {
-        DType type = types->at(op.args[0]);
-        auto monoid = Monoid::Named(op.monoid, type);
+        ScalarMonoid& monoid = CompiledMonoid(&op, op.monoid, type(op.args[0]));
         int64_t coordinate = s.dims.empty() ? 0 : at_[static_cast<size_t>(s.dims.back())];
         std::vector<Scalar*> state;
         std::vector<Scalar> lifted;
         for (size_t i = 0; i < op.access.size(); ++i) {
           ASSIGN_OR_RETURN(Scalar * to, Element(op.access[i]));
           state.push_back(to);
-          lifted.push_back(EvaluateExpr(monoid->lift()[i], {values->at(op.args[0])}, coordinate));
+          lifted.push_back(monoid.lift[i].Evaluate({value(op.args[0])}, coordinate));
         }
-        return Merge(op.monoid, type, state, lifted);
+        Merge(monoid, state, lifted);
+        return absl::OkStatus();
       }
       case ElementOp::kCompute:
         break;
     }
-    Scalar& result = (*values)[op.result];
-    (*types)[op.result] = op.type;
+    type(op.result) = op.type;
+    Scalar& result = value(op.result);
     if (op.op == ScalarOp::kConst) {
       result = {op.real, op.integer};
     } else if (op.op == ScalarOp::kAxis) {
@@ -355,13 +400,9 @@ class Interpreter {
       int64_t at = at_[static_cast<size_t>(op.axis)];
       result.integer = at >= op.integer && at < op.end ? 1 : 0;
     } else {
-      std::vector<Scalar> args;
-      std::vector<DType> arg_types;
-      for (int v : op.args) {
-        args.push_back(values->at(v));
-        arg_types.push_back(types->at(v));
-      }
-      result = Compute(op, args, arg_types);
+      args_.clear();
+      for (int v : op.args) args_.push_back(value(v));
+      result = Compiled(op, element->types).Evaluate(args_, 0);
     }
     return absl::OkStatus();
   }
@@ -429,7 +470,7 @@ class Interpreter {
   }
 
   absl::Status Exec(const MergeStmt& s) {
-    DType type = s_.buffer(s.target[0].buffer).dtype;
+    ScalarMonoid& monoid = CompiledMonoid(&s, s.monoid, s_.buffer(s.target[0].buffer).dtype);
     return ForPoints(s.dims, [&]() -> absl::Status {
       std::vector<Scalar*> state;
       std::vector<Scalar> other;
@@ -439,7 +480,8 @@ class Interpreter {
         state.push_back(to);
         other.push_back(*from);
       }
-      return Merge(s.monoid, type, state, other);
+      Merge(monoid, state, other);
+      return absl::OkStatus();
     });
   }
 
@@ -475,6 +517,10 @@ class Interpreter {
   std::vector<Storage> storage_;
   std::vector<Window> windows_;
   std::vector<int64_t> at_;
+  // Ops and statements of s_.
+  std::unordered_map<const ElementOp*, ScalarExpr> exprs_;
+  std::unordered_map<const void*, ScalarMonoid> monoids_;
+  std::vector<Scalar> args_;
 };
 
 }  // namespace
