@@ -39,7 +39,7 @@ void AddPasses(const PlanTotals& pass, const ProgramLoop& loop, PlanTotals* out)
   out->estimated_us += static_cast<double>(passes) * pass.estimated_us;
 }
 
-// What the plan's ops would cost with one kernel per node, in all and by group of the plan.
+// The cost of the plan's ops with one kernel per node, in total and by group of the plan.
 absl::Status SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, PlannedModel* model) {
   std::map<LoopId, PlanGroup*> group_of;
   for (size_t g = 0; g < model->groups.size(); ++g) {
@@ -62,8 +62,8 @@ absl::Status SumBaseline(const Grouping& nodes, GroupEvaluator* evaluator, Plann
   return absl::OkStatus();
 }
 
-// What people are told beside the plan: the limits it was made under, how kernels are cut and what
-// bounds them.
+// Fills the parts of the plan that only describe it: the limits of the device, the tiling of each
+// kernel and what bounds it.
 void Describe(const DeviceSpec& device, PlannedModel* model) {
   Plan& plan = model->plan;
   plan.device = {.kind = device.kind,
@@ -93,7 +93,7 @@ void Head(const DeviceSpec& device, const PlanOptions& options, Plan* plan) {
   plan->fusion = options.fusion;
 }
 
-// `nodes`: one kernel a node. `seen` null: rules and registered kernels see nothing.
+// `nodes`: one group per node. `seen` null: no rules and no registered kernels.
 absl::StatusOr<ChosenPlan> Choose(const SeenGraph* seen, const Grouping& nodes,
                                   const PlanOptions& options,
                                   const std::map<NodeId, std::string>& unfused_nodes,
@@ -112,7 +112,7 @@ absl::StatusOr<ChosenPlan> Choose(const SeenGraph* seen, const Grouping& nodes,
   return ChoosePlan(start, options, unfused_nodes, evaluator);
 }
 
-// What a plan is made from.
+// The arguments of a plan.
 struct Asked {
   const Graph& graph;
   /// What rules and registered kernels see; null: nothing.
@@ -132,9 +132,9 @@ struct Asked {
 
 absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model);
 
-// Whether patterns are looked for in a body: where they are outside, among nodes that a model has.
-// What a recurrence repeats are steps of its decomposition, which are none, as those of a Softmax
-// are not.
+// Whether patterns are matched in a body: if they are matched outside, and if the body has nodes of
+// the model. A recurrence repeats steps of its own decomposition, which are no nodes, like those of
+// a Softmax.
 bool SeesBody(const Asked& asked, const ProgramLoop& loop) {
   const PlanOptions& options = asked.options;
   return loop.source != nullptr && asked.seen != nullptr && options.lock == nullptr &&
@@ -170,8 +170,8 @@ absl::StatusOr<std::shared_ptr<const PlannedModel>> PlanOfBody(
   return std::shared_ptr<const PlannedModel>(std::move(model));
 }
 
-// Makes `model` anew, with the program that passes make of what is stated, which leave the nodes in
-// `left` as they are. Returns those of them that a pass would have changed.
+// Starts `model` anew, with the program after the passes; these leave the nodes in `left`
+// unchanged. Returns those nodes of `left` that a pass would have changed.
 absl::StatusOr<std::set<NodeId>> Rewrite(const Asked& asked, const std::set<NodeId>& left,
                                          PlannedModel* model) {
   *model = PlannedModel();
@@ -194,8 +194,9 @@ absl::StatusOr<std::set<NodeId>> Rewrite(const Asked& asked, const std::set<Node
   return spared;
 }
 
-// Cuts groups as a search has found best. What it says of groups that are not there goes; a cut
-// that does not fit leaves the model's, which is a fault of ours but none of the others'.
+// Applies the tilings that a search found best. Entries for groups that do not exist are dropped. A
+// tiling that does not fit is replaced by the estimated best: it is a fault of ours, but must not
+// fail the plan.
 absl::StatusOr<TileSearch> CutAsMeasured(const TileSearch& search, const Grouping& grouping,
                                          GroupEvaluator* evaluator) {
   TileSearch out = search;
@@ -217,13 +218,13 @@ absl::StatusOr<TileSearch> CutAsMeasured(const TileSearch& search, const Groupin
   return out;
 }
 
-// -1: there is none.
+// -1: none.
 int GroupOf(const PlannedModel& model, const std::vector<LoopId>& ops) {
   auto group = std::find(model.groups.begin(), model.groups.end(), ops);
   return group == model.groups.end() ? -1 : static_cast<int>(group - model.groups.begin());
 }
 
-// What each pass of a loop with this body works on, its weights as they are before they are packed.
+// Bytes that each pass of a loop with this body accesses; weights count as before packing.
 int64_t BytesOfPass(const Program& program) {
   const std::vector<bool> known = KnownBeforeRuns(program);
   std::vector<bool> counted(program.values.size(), false);
@@ -296,9 +297,9 @@ std::set<NodeId> RegisteredNodes(const SeenGraph& seen, const PlannedModel& mode
   return nodes;
 }
 
-// A registered kernel reads tensors that the model has, so the products of its nodes have operands
-// as the model states them. Where none of the kernels runs in the end, products are narrow as
-// everywhere: which kernels a server has changes no plan that holds none of them.
+// Registered kernels read tensors of the model, so passes must not change the products of their
+// nodes. If none of the kernels runs in the end, products are rewritten as usual: registered
+// kernels do not affect a plan that uses none.
 absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) {
   std::set<NodeId> left;
   const bool registers = asked.seen != nullptr && !asked.registered.kernels.empty() &&
@@ -330,7 +331,7 @@ absl::Status PlanProgram(const Asked& asked, ProgramOf of, PlannedModel* model) 
     RETURN_IF_ERROR(PlanNarrowed(asked, of, model));
   }
   if (!first) return absl::OkStatus();
-  // Why a kernel does not run says the plan in which nothing else was in its way.
+  // The first plan has the reasons why kernels do not run, since nothing else hindered them there.
   model->notes = std::move(first->notes);
   for (PlanFallback& fallback : first->plan.fallbacks) {
     if (Contains(model->plan.fallbacks, fallback)) continue;
@@ -358,8 +359,8 @@ std::function<absl::StatusOr<Program>()> StatedBy(const Graph& graph, const Plan
   return [&graph, &options] { return BuildProgram(graph, ProgramOptionsFor(options)); };
 }
 
-// A plan without the pass that made it `broken`, if there is one: of those that may have, each is
-// left out in turn, the last one first, and then all.
+// A plan without the pass that broke it, if there is one: leaves out each pass that may run, the
+// last one first, and then all.
 absl::StatusOr<PlannedModel> PlanWithoutBroken(Asked asked, const absl::Status& broken) {
   std::vector<std::set<std::string>> tries;
   std::set<std::string> all;
@@ -374,7 +375,7 @@ absl::StatusOr<PlannedModel> PlanWithoutBroken(Asked asked, const absl::Status& 
     absl::StatusOr<PlannedModel> model = PlanGraph(asked);
     if (WasGivenUp(model.status())) return model;
     if (!model.ok()) continue;
-    // What was told of other passes stays; of these nothing was, for they did not run.
+    // Reports of other passes remain; these passes did not run, so there are none yet.
     for (const std::string& pass : without) {
       model->plan.skipped_passes.push_back({pass, std::string(Message(broken))});
     }
@@ -385,7 +386,8 @@ absl::StatusOr<PlannedModel> PlanWithoutBroken(Asked asked, const absl::Status& 
 
 }  // namespace
 
-// Plans of a family have the same loops, however many passes these make.
+// Loops are not unrolled in plans of a family: all members have the same loops, whatever their
+// number of passes.
 ProgramOptions ProgramOptionsFor(const PlanOptions& options) {
   return {.open_dims = !options.dim_ranges.empty()};
 }

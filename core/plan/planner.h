@@ -16,44 +16,56 @@
 
 namespace fusion {
 
-/// Kernels that the operator of a server wrote.
+/// The registered kernels that a plan may use: kernels that the server's operator wrote.
 struct RegisteredOptions {
   RegisteredKernels kernels;
-  /// By name: those of them that are not to run, and why. Their places are Plan::fallbacks.
+  /// Kernels that must not run, by name, with the reason. Places where they match become
+  /// Plan::fallbacks.
   std::map<std::string, std::string> unused;
 };
 
-/// How a plan with these options takes a graph apart.
+/// How BuildProgram must decompose a graph for a plan with these options.
 ProgramOptions ProgramOptionsFor(const PlanOptions& options);
 
 /// Plans a canonical graph of static shapes for a device: which loop ops run as one kernel
-/// (ChoosePlan), how each kernel is cut, and where every tensor lies. A merge that would make the
-/// group graph cyclic, that has no schedule or gains nothing is refused with its reason. Nodes in
-/// `unfused_nodes` fuse with nothing: a kernel that held them has failed, for the reason given,
-/// which goes into Plan::fallbacks. Fused plans follow options.rules; one kernel a node is the
-/// baseline and follows none. With PlanOptions::lock the groups and cuts are the lock's, whatever
-/// is better and whatever rules and `unfused_nodes` say; InvalidArgument, naming the field, if they
-/// do not fit the graph. Fused plans without a lock may run `registered` kernels where these fit; a
-/// place where one does not is a note. A repeat is a loop over the plan of its body. Rules and
-/// registered kernels hold in bodies as in the graph, in each by itself; not in the steps of a
-/// recurrence, whose nodes no model has. In fallbacks and messages the nodes of a body are the one
-/// that repeats it.
+/// (ChoosePlan), the tiling of each kernel, and the place of every tensor. A merge that would make
+/// the group graph cyclic, has no schedule or gains nothing is refused with a reason.
 ///
-/// `search` (may be null) is what was measured for the plan of all else: its groups are the same,
-/// cut as `search` says, which becomes Plan::search; what has another group by now is cut as ever.
-/// A cut that does not fit is left out, and its kernel says why.
+/// `unfused_nodes`: node -> why a kernel that held it failed. These nodes fuse with nothing; the
+/// reasons go into Plan::fallbacks.
 ///
-/// `passes` rewrite the program and the bodies of its loops first. One after which the program or
-/// the plan would be wrong is left out, and stands in Plan::skipped_passes: the plan is right
-/// without it, and may be slower. To find out which one it is, plans are made without one of them
-/// at a time.
+/// `registered` kernels may run in fused plans without a lock. A place where one does not fit gives
+/// an entry of PlannedModel::notes.
 ///
-/// Pure and deterministic; any thread. Unimplemented names the node that no kernel can run,
-/// FailedPrecondition the nodes that a rule forces into no kernel there is; ResourceExhausted names
-/// a rule that fits too many places. The positions of the nodes, in the order in which `node ""`
-/// stands in the message, are also the payload kFailedNode of the status, in decimal with spaces
-/// between, because a canonical graph has no names. Where rules are to blame their positions in
-/// `options.rules` are the payload kFailedRules, written alike.
+/// `search` (may be null): measured tilings for the plan of all other arguments. The groups are the
+/// same; those named in `search` get its tilings, others keep the estimated best. What was used
+/// becomes Plan::search; a tiling that does not fit is dropped with a reason.
+///
+/// `passes` first rewrite the program and the bodies of its loops. A pass that makes the program or
+/// the plan invalid is left out and reported in Plan::skipped_passes. To find it, the plan is made
+/// again without one pass at a time.
+///
+/// Options: fused plans follow options.rules; op-by-op plans follow none. With PlanOptions::lock
+/// groups and tilings are those of the lock, regardless of rules, `unfused_nodes` and estimates.
+///
+/// Loops: a repeat becomes a loop over the plan of its body. Rules and registered kernels apply to
+/// each body separately, except to the steps of a recurrence, which are no nodes of the model. In
+/// fallbacks and messages the node that repeats a body stands for the body's nodes.
+///
+/// Pure and deterministic; any thread. `cancel` may be null. Errors:
+///
+///   InvalidArgument     the lock does not fit the graph; names its field. Or a rule names an
+///                       operator type that this build lacks
+///   Unimplemented       no kernel can run a node; names the node
+///   FailedPrecondition  a rule forces nodes into a kernel that cannot exist; names the nodes
+///   ResourceExhausted   a rule matches in too many places, or arena or prepared weights exceed
+///                       kMaxSpaceBytes
+///   Internal            the plan is inconsistent, and leaving passes out does not help
+///   of `cancel`         as the token says
+///
+/// The payload kFailedNode has the positions of the named nodes, in the order in which `node ""`
+/// occurs in the message (a canonical graph has no names): decimal, separated by spaces. If rules
+/// are the cause, the payload kFailedRules has their positions in `options.rules` in the same form.
 absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& device,
                                       const PlanOptions& options,
                                       const CancelToken* cancel = nullptr,
@@ -62,14 +74,14 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
                                       const TileSearch* search = nullptr,
                                       const std::vector<ProgramPass>& passes = ProgramPasses());
 
-/// The kernels and tensors of a member of the family of plans that options.lock is of: its groups
-/// and cuts for a graph that differs in dims alone. No ledger and no baseline. Otherwise as
-/// MakePlan.
+/// The kernels and tensors of one member of a family of plans: the groups and tilings of
+/// options.lock (required), for a graph that differs only in dims. Has no ledger and no baseline.
+/// Otherwise as MakePlan.
 absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& device,
                                         const PlanOptions& options,
                                         const CancelToken* cancel = nullptr);
 
-/// Raised whenever an equal request would get another plan; part of every plan key.
+/// Part of every plan key. Raise it whenever equal requests get another plan.
 inline constexpr int kPlannerVersion = 46;
 
 }  // namespace fusion

@@ -9,19 +9,22 @@
 
 namespace fusion {
 
+/// A concatenation of more pieces is not recognised (PiecesOf).
 inline constexpr size_t kMostConcatPieces = 32;
 
-/// A part of an axis.
+/// The part [begin, end) of an axis.
 struct AxisSpan {
   int64_t begin = 0;
   int64_t end = 0;
   int64_t length() const { return end - begin; }
 };
 
-/// Leaves pieces[i] where `axis` lies in spans[i], which follow each other.
+/// An expression that equals pieces[i] where `axis` is in spans[i]. Spans are adjacent and
+/// ascending.
 Expr ChosenBySpan(int axis, const std::vector<AxisSpan>& spans, const std::vector<Expr>& pieces);
 
-/// ChosenBySpan, with what the pieces have in common written once.
+/// As ChosenBySpan, but subexpressions that the pieces have in common occur once. `spans` must
+/// outlive it.
 class CommonForm {
  public:
   CommonForm(int axis, const std::vector<AxisSpan>& spans) : axis_(axis), spans_(spans) {}
@@ -65,29 +68,31 @@ class CommonForm {
   std::map<std::vector<const void*>, Expr> known_;
 };
 
-/// An op that puts its inputs one behind the other: reads[i] is that of the i-th piece.
+/// An op that concatenates its inputs along `axis`; in the order of `spans`, reads[i] is the read
+/// of the i-th piece.
 struct ConcatPieces {
   int axis = -1;
   std::vector<AxisSpan> spans;
   std::vector<size_t> reads;
 };
 
-/// Which read `value` is where `axis` lies in `span`; -1: not one alone.
+/// The number of the read that `value` equals where `axis` is in `span`; -1: it is not a single
+/// read.
 int ReadWithin(const Expr& value, int axis, const AxisSpan& span);
 
-/// The pieces of an op that does nothing but put its inputs one behind the other.
+/// The pieces of an op that only concatenates its inputs; nullopt for any other op.
 std::optional<ConcatPieces> PiecesOf(const LoopOp& op);
 
-/// Whether an index that a tensor holds decides what is read.
+/// Whether the index depends on the elements of a tensor.
 bool ReadsIndirectly(const Read& read);
 
-/// Whether the place that is read depends on `axis`.
+/// Whether the index depends on `axis`.
 bool NamesAxis(const Read& read, int axis);
 
-/// The index with `by` added to an axis.
+/// The index with `by` added to `axis`.
 IndexMap MovedAlong(const IndexMap& index, int axis, int64_t by);
 
-/// Whether each dim of the result is an axis, or of one element.
+/// Whether each output dim is an axis or has one element.
 bool WritesPlainly(const LoopBody& body);
 
 }  // namespace fusion

@@ -16,13 +16,13 @@ Expr IndexAsExpr(const IndexExpr& e) {
   return sum;
 }
 
-// An axis and something that is added to it; -1: it is more.
+// The axis of an index that is an axis plus a constant; -1: it is not.
 int MovedAxis(const IndexExpr& e) {
   const bool moved = e.indirect() < 0 && e.terms().size() == 1 && e.terms()[0].coefficient == 1;
   return moved ? e.terms()[0].axis : -1;
 }
 
-// Both guards, as one for each axis.
+// Adds a guard, intersected with an existing one on the same axis.
 void AddGuard(const Guard& guard, std::vector<Guard>* guards) {
   for (Guard& g : *guards) {
     if (g.axis != guard.axis) continue;
@@ -33,7 +33,7 @@ void AddGuard(const Guard& guard, std::vector<Guard>* guards) {
   guards->push_back(guard);
 }
 
-// An op at the place where a read of its result looks.
+// Inlines an op at the coordinates of one read of its result.
 class AtPlace {
  public:
   AtPlace(const Program& program, const LoopOp& from, const Read& where, const LoopBody& reader)
@@ -68,7 +68,8 @@ class AtPlace {
   }
 
  private:
-  // What each axis of `from` is.
+  // Expresses each axis of `from` in terms of the reader. False if a written index is neither an
+  // axis nor 0.
   bool PlaceAxes() {
     at_.assign(from_.body.axes.size(), IndexExpr(0));
     for (size_t d = 0; d < from_.body.write.size(); ++d) {
@@ -82,7 +83,7 @@ class AtPlace {
     return true;
   }
 
-  // A range of an axis of `from` as one of an axis of its reader.
+  // A guard on an axis of `from` as one on an axis of its reader.
   std::optional<Guard> MovedGuard(const Guard& guard) const {
     const IndexExpr& at = at_[static_cast<size_t>(guard.axis)];
     const int axis = MovedAxis(at);
@@ -104,7 +105,8 @@ class AtPlace {
       if (e.indirect() >= 0) return std::nullopt;
       for (const IndexExpr::Term& t : e.terms()) {
         if (at_[static_cast<size_t>(t.axis)].indirect() < 0) continue;
-        // Indices count from the end of the dim that they are read at.
+        // Negative indices count from the end of the dim that they index, so its extent must be the
+        // same.
         const Dim& meant = from_.body.axes[static_cast<size_t>(t.axis)].extent;
         if (!e.IsPlainAxis() || Dim(extents[d]) != meant) return std::nullopt;
       }
@@ -130,7 +132,7 @@ class AtPlace {
 bool IsMap(const LoopOp& op) { return op.kind == LoopOp::kLoop && !op.body.reduce.has_value(); }
 
 Expr AddAtPlace(const Program& program, const LoopOp& from, const Read& where, LoopOp* op) {
-  const Read at = where;  // it may be one of those that more are added to
+  const Read at = where;  // a copy: `where` may be in op->body.reads, which grows
   return AtPlace(program, from, at, op->body).AddTo(op);
 }
 
@@ -198,7 +200,7 @@ int ProgramUses::ReductionsAlong(ValueId v, int dim) const {
 
 void ProgramUses::CollectAlong(ValueId v, int dim, Seen* seen, std::set<LoopId>* found) const {
   Job::Step();
-  // Of long chains the nearest decide.
+  // Bounds the time for long chains.
   constexpr size_t kMostSeen = 4096;
   if (seen->size() >= kMostSeen || !seen->emplace(v, dim).second) return;
   const Dim& whole = program_.value(v).type.shape.dim(dim);

@@ -8,31 +8,34 @@
 
 namespace fusion {
 
-// For passes that compute values where they are read.
+// Inlining of producers into their readers, for passes over programs.
 
-/// What `from`, which computes one element after the other, computes for the element that `where`,
-/// a read of its result by `op`, looks at: reads are added to `op`, the value over them is
-/// returned, and nobody reads at `where` any more. Guards of `where` hold for them too. Empty, and
-/// `op` is as it was, if no affine index says the same.
+/// Inlines `from`, an op without a reduction, into `op` at one read of its result. `where` is that
+/// read, one of `op`'s. Adds the reads that are needed to `op`, with the guards of `where`, and
+/// returns the value as an expression over them. `op` still has the read `where`; ReplaceRead
+/// substitutes the value for it. Returns an empty Expr and leaves `op` unchanged if no affine index
+/// can express the reads.
 Expr AddAtPlace(const Program& program, const LoopOp& from, const Read& where, LoopOp* op);
 
-/// Leaves out reads that nothing looks at, and reads each element once.
+/// Drops unused reads of `op` and merges equal ones. Renumbers the inputs of its value.
 void DropReads(LoopOp* op);
 
-/// Puts `value` in the place of what read `read` of `op` gives.
+/// Substitutes `value` for read `read` in the value of `op`.
 void ReplaceRead(size_t read, const Expr& value, LoopOp* op);
 
-/// Who reads what of a program. Valid as long as that stays as it is.
+/// The readers of each value of a program. `program` must outlive it and must not change meanwhile.
+/// Const functions may run on any thread.
 class ProgramUses {
  public:
   explicit ProgramUses(const Program& program);
 
-  /// The ops that read `v`, each once for each of its reads.
+  /// The ops that read `v`, ascending; an op with n reads of it occurs n times.
   const std::vector<LoopId>& ReadersOf(ValueId v) const { return readers_[static_cast<size_t>(v)]; }
   bool IsReturned(ValueId v) const { return returned_[static_cast<size_t>(v)]; }
-  /// One read in one op is all that becomes of it.
+  /// True if `v` is no output and exactly one read of one op uses it.
   bool IsReadOnce(ValueId v) const { return !IsReturned(v) && ReadersOf(v).size() == 1; }
-  /// How many reductions along all of dim `dim` of `v` follow, behind element-wise ops at most.
+  /// The number of reductions over the whole of dim `dim` of `v`, directly or through element-wise
+  /// ops. Long chains are searched only in part, so the number may be too small.
   int ReductionsAlong(ValueId v, int dim) const;
 
  private:
@@ -44,7 +47,7 @@ class ProgramUses {
   std::vector<bool> returned_;                // by value
 };
 
-/// A loop op that computes one element after the other.
+/// A loop op without a reduction.
 bool IsMap(const LoopOp& op);
 
 }  // namespace fusion

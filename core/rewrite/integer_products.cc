@@ -21,20 +21,20 @@ namespace {
 
 constexpr int kSignedToUnsigned = 128;  // between u8 and i8
 
-// Fewer channels of an image fill too little of their packs: a photograph's three stay in f32.
+// Images with fewer channels use too little of each pack: a photograph's three stay in f32.
 constexpr int64_t kLeastPackedChannels = 8;
 
-// With fewer rows or columns a matrix that a run brings would be shifted, summed up and packed for
-// too few uses. A choice, as kLeastRowsInHalf.
+// With fewer rows or columns, shifting, summing and packing a matrix that is known only at run time
+// costs more than its few uses save. A choice, as kLeastRowsInHalf.
 constexpr int64_t kLeastRowsOfARun = kLeastRowsInHalf;
 
-// A product that is to be done in integers.
+// A product that is to be computed in integers.
 struct IntegerProduct {
-  size_t rows = 0;  // read
+  size_t rows = 0;  // number of the read
   size_t columns = 1;
-  int packed = -1;  // axis along which rows lie in packs; -1: it is the last summed one anyway
-  LoopBody body;    // of the product, but that it reads what is stored
-  std::map<size_t, IntegerOperand> operands;  // by read; numbers over what is written
+  int packed = -1;  // axis along which rows are packed; -1: it is the last reduced one already
+  LoopBody body;    // of the product, but reading the stored elements
+  std::map<size_t, IntegerOperand> operands;  // by read; zeros and scales over output dims
 };
 
 class Pass {
@@ -68,7 +68,7 @@ class Pass {
   }
 
  private:
-  // ---- what is there ----
+  // ---- finding products ----
 
   std::optional<IntegerProduct> AsIntegers(const LoopOp& op) const {
     if (op.kind != LoopOp::kLoop || op.inputs.size() != 2) return std::nullopt;
@@ -83,7 +83,8 @@ class Pass {
     const bool first = known_[static_cast<size_t>(op.inputs[0])];
     const bool weighted = first != known_[static_cast<size_t>(op.inputs[1])];
     if (real && !weighted) return std::nullopt;
-    // Weights are packed once; of two operands of a run the first has the rows.
+    // Weights are the columns, since they are packed once. Of two operands known at run time the
+    // first is the rows.
     if (first) std::swap(out.rows, out.columns);
     const int64_t rows = OwnPoints(body, out.rows);
     const int64_t columns = OwnPoints(body, out.columns);
@@ -138,7 +139,7 @@ class Pass {
     return most <= std::numeric_limits<int32_t>::max();
   }
 
-  // |stored - zero| at most.
+  // The largest |stored - zero|.
   int64_t Largest(const IntegerOperand& operand) const {
     const auto [least, most] = RangeOf(operand);
     if (operand.zero.value != kNoValue) return most - least;
@@ -151,7 +152,7 @@ class Pass {
     return is_signed ? std::pair<int64_t, int64_t>{-128, 127} : std::pair<int64_t, int64_t>{0, 255};
   }
 
-  // Whether sums are of a type that has a form in i32.
+  // Whether sums have a type that can be computed in i32.
   bool FitsIn(const LoopBody& body) const {
     const bool is_static = std::all_of(body.axes.begin(), body.axes.end(),
                                        [](const LoopAxis& a) { return a.extent.is_static(); });
@@ -164,8 +165,8 @@ class Pass {
                        [](const IndexExpr& e) { return e.indirect() >= 0; });
   }
 
-  // Whether an operand is the same behind its moves: numbers for all elements, and a zero point
-  // that may be stored.
+  // Whether the moves can be applied to the stored integers: the zero point and scale are the same
+  // for all elements, and the zero point can be stored.
   bool CanMove(const IntegerOperand& operand) const {
     if (operand.moves.empty()) return true;
     for (const IntegerTerm* number : {&operand.zero, &operand.scale}) {
@@ -176,7 +177,7 @@ class Pass {
     return IsInRange(operand);
   }
 
-  // Whether a zero point is of the type of what is stored, and a scale that is known a number.
+  // Whether the zero point has the type of the stored elements, and a constant scale is finite.
   bool IsInRange(const IntegerOperand& operand) const {
     if (operand.scale.constant && !std::isfinite(operand.scale.constant->value())) return false;
     if (operand.zero.constant) {
@@ -190,7 +191,7 @@ class Pass {
            made->body.value.arg(0).type() == program_.value(operand.stored).type.dtype;
   }
 
-  // Points along the dims that the other read lacks; 0: there is no such dim.
+  // Product of the extents of the axes that only this read has; 0: there are none.
   static int64_t OwnPoints(const LoopBody& body, size_t read) {
     int64_t points = 0;
     for (int a = 0; a < static_cast<int>(body.axes.size()); ++a) {
@@ -201,8 +202,8 @@ class Pass {
     return points;
   }
 
-  // The summed axis along which neighbours of a read lie next to each other, or will: channels of
-  // images go innermost (core/rewrite/layouts.h). -1: there is none.
+  // The reduced axis along which the read is contiguous, or can become so: channels of images
+  // become innermost (core/rewrite/layouts.h). -1: none.
   static int PackedAxis(const LoopBody& body, size_t read) {
     const IndexMap& index = body.reads[read].index;
     if (index.empty()) return -1;
@@ -214,7 +215,7 @@ class Pass {
     return many ? channels : -1;
   }
 
-  // ---- what becomes of it ----
+  // ---- rewriting ----
 
   ValueId AddValue(DType type, const Shape& shape) {
     program_.values.push_back({.type = {type, shape}, .kind = TensorKind::kIntermediate});
@@ -225,7 +226,7 @@ class Pass {
     return {.label = std::move(label), .origin = product.origin, .step = product.step};
   }
 
-  // `stored` as `type`, one of u8 and i8, once for all its readers; its zero point moves with it.
+  // `stored` as `type` (u8 or i8), computed once for all readers.
   ValueId Shifted(ValueId stored, DType type, const LoopOp& reader) {
     const DType from = program_.value(stored).type.dtype;
     if (from == type) return stored;
@@ -244,14 +245,15 @@ class Pass {
     return shifted_.at(stored);
   }
 
-  // Its zero point as it is in `shifted`; a constant or none: what is read of it is not asked for.
+  // The zero point after a shift by `by`, if it is a constant or absent; nullopt if it is read from
+  // a tensor.
   std::optional<int64_t> KnownZero(const IntegerOperand& operand, int64_t by) const {
     if (operand.zero.constant) return operand.zero.constant->integer() + by;
     return operand.zero.is_there() ? std::nullopt : std::optional(by);
   }
 
-  // `shifted`, the stored integers of an operand by `by` more, behind its moves: zeros become zero
-  // points.
+  // Applies the operand's moves to `shifted`, its stored integers plus `by`. Inserted zeros become
+  // zero points.
   ValueId Moved(const IntegerOperand& operand, ValueId shifted, int64_t by, const LoopOp& reader) {
     const DType type = program_.value(shifted).type.dtype;
     ValueId value = shifted;
@@ -284,8 +286,8 @@ class Pass {
     return Expr::Cast(Expr::Input(1, DType::kI32) + Expr::ConstInt(DType::kI32, by), type);
   }
 
-  // The sums of an operand along what `body`, that of `product`, sums up, in i32, and where an
-  // element of what is written finds its own.
+  // The sums of an operand along the reduced axes of `body` (the body of `product`), in i32, with
+  // the index at which each output element finds its sum.
   IntegerTerm SumsOf(size_t read, ValueId stored, const LoopBody& body, const LoopOp& product) {
     LoopOp op = OpBeside(product, "ReduceSum");
     std::map<int, int> axes;  // of the product, in the sums
@@ -319,7 +321,7 @@ class Pass {
     return out;
   }
 
-  // What is written behind the sum.
+  // The element-wise op after the sum.
   struct Behind {
     LoopOp op;
     Expr Use(const IntegerTerm& number, DType type) {
@@ -359,7 +361,7 @@ class Pass {
     behind.op.body = CastBody(shape, DType::kI32, DType::kI32);
     behind.op.inputs = {kNoValue};  // the sum
     behind.op.output = product.output;
-    // Zero points as they are behind the shifts; nullopt: 0.
+    // Zero points after the shifts; nullopt: 0.
     auto zero_of = [&](const IntegerOperand& operand, size_t read) -> std::optional<Expr> {
       const int64_t by = shifts[read];
       if (const std::optional<int64_t> known = KnownZero(operand, by)) {
@@ -401,7 +403,7 @@ class Pass {
     ops_.push_back(std::move(behind.op));
   }
 
-  // Makes an axis the last one.
+  // Makes `axis` the last axis.
   static void SumLastAlong(int axis, LoopBody* body) {
     const int last = static_cast<int>(body->axes.size()) - 1;
     auto renumbered = [&](const IndexMap& index) {
@@ -419,7 +421,7 @@ class Pass {
     body->write = renumbered(body->write);
   }
 
-  // Modulo 2^32 as all that they are multiplied with.
+  // The number of terms of each sum, modulo 2^32 like everything it is multiplied by.
   static int64_t TermsOf(const LoopBody& body) {
     uint64_t terms = 1;
     for (int a : body.ReducedAxes()) {
@@ -434,7 +436,7 @@ class Pass {
   const std::vector<bool> known_;
   std::vector<LoopOp> ops_;
   std::map<ValueId, ValueId> shifted_;
-  std::map<std::pair<ValueId, DType>, ValueId> moved_;  // by what a model has there
+  std::map<std::pair<ValueId, DType>, ValueId> moved_;  // by the value that it replaces
 };
 
 }  // namespace

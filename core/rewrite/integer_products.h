@@ -4,33 +4,38 @@
 
 namespace fusion {
 
-/// Multiplies 8-bit integers as they are stored where a model makes other numbers of them first:
-/// DequantizeLinear in front of MatMul, Gemm or Conv, MatMulInteger, ConvInteger and what is
-/// composed of them. With the operands (q - z) * s, zero points z and scales s the same along what
-/// is summed up,
+/// Rewrites products to multiply 8-bit integers as they are stored, where the model converts them
+/// first: DequantizeLinear before MatMul, Gemm or Conv; MatMulInteger; ConvInteger; and
+/// compositions of these. For operands (q - z) * s with zero points z and scales s that do not vary
+/// along the reduced dims,
 ///
 ///   sum (a - za) sa (b - zb) sb = (sum a b - za sum b - zb sum a + K za zb) sa sb
 ///
-/// Rows become u8 and columns i8, by 128 more or less where they are not, and zero points with
-/// them. All of it are ops of the program, so that it fuses, packs and is checked like any other;
-/// what follows from weights alone is computed once (sums of columns). Sums are in i32, exactly,
+/// Rows become u8 and columns i8: elements and zero points are shifted by 128 where their type
+/// differs. Every step is an op of the program, so it fuses, packs and is checked like any other
+/// op. What depends on weights only (sums of columns) is computed once. Sums are exact in i32,
 /// modulo 2^32.
 ///
-///   in i32          a model that sums up integers itself: the same bits, for all numerics. Not of
-///                   two matrices of a run with fewer than eight rows or columns
-///   in f32          one operand known before the first run, zero points of the types of what is
-///                   stored, and so few terms that no sum leaves i32: 2^31 / 255^2 = 33025, or
-///                   65793 where one side is i8 without a zero point; on a device with a rate for
-///                   i8, and where `f32` says so: more exact than sums in f32, but not their bits
+///   model sums in i32   for all numerics, bit-identical. Not for two matrices that are both known
+///                       only at run time if there are fewer than 8 rows or columns
+///   model sums in f32   only if `f32`, on a device with a rate for i8; more accurate than sums in
+///                       f32, but not bit-identical. One operand must be known before the first
+///                       run, zero points must have the type of the stored elements, and no sum may
+///                       leave i32: at most 2^31 / 255^2 = 33025 terms, or 65793 where one side is
+///                       i8 without a zero point
 ///
-/// In f32 results are out of range where sa * sb is (infinite, or zero below 1.4e-45), which the
-/// order of the model may avoid; a scale that a run finds infinite gives infinities where the model
-/// may have NaN (0 times infinity, differences of infinities). The other operand lies along a
-/// summed dim, or is an image whose channels may (core/rewrite/layouts.h), eight of them or more:
-/// sums then end along the channels. Zeros around an image become its zero point, so that sums of
-/// columns are the same everywhere. Convolutions in groups and without a second spatial dim stay as
-/// they are, and so does a program that leaves dims open. True if the program is another one than
-/// before.
+/// For products in f32 and for windows the other operand must be contiguous along a reduced dim, or
+/// be an image with at least 8 channels, which can become innermost (core/rewrite/layouts.h); the
+/// sum then runs along the channels last. Zeros that pad an image become its zero point, so that
+/// sums of columns are the same everywhere.
+///
+/// In f32 a result is out of range where sa * sb is (infinite, or zero below 1.4e-45); the order of
+/// operations in the model may avoid that. A scale that is infinite at run time gives infinities
+/// where the model may give NaN (0 times infinity, differences of infinities).
+///
+/// Unchanged: grouped convolutions, convolutions without a second spatial dim, programs with open
+/// dims, and any program for a device with explicit memory. `leave` as in LeaveProduct. True if the
+/// program changed.
 bool MultiplyIntegers(const DeviceSpec& device, bool f32, Program* program,
                       const LeaveProduct& leave = nullptr);
 

@@ -9,16 +9,17 @@
 
 namespace fusion {
 
-/// A number, or one for each of some coordinates.
+/// A zero point or a scale: one constant, or the elements of a tensor (per-channel), or absent.
 struct IntegerTerm {
   std::optional<Expr> constant;
   ValueId value = kNoValue;
-  IndexMap at;  // of `value`, over the dims of the operand, or of what the product writes
+  IndexMap at;  // index into `value`, over the dims of the operand or of the product
 
   bool is_there() const { return constant.has_value() || value != kNoValue; }
 };
 
-/// Elements of an operand come from other places of what is read, or from none: those are zeros.
+/// An op between the stored elements and the product that only moves elements or inserts zeros (a
+/// slice, padding).
 struct ElementMove {
   ValueId to = kNoValue;
   std::string label;
@@ -27,25 +28,25 @@ struct ElementMove {
 
 /// An operand of a product as (stored - zero) * scale.
 struct IntegerOperand {
-  std::vector<ElementMove> moves;  // of all that follows, the last one first
+  std::vector<ElementMove> moves;  // applied to the rest, the last one first
   ValueId stored = kNoValue;
-  IndexMap at;        // where an element is stored, over the dims of the operand
-  IntegerTerm zero;   // i32; not there: 0
-  IntegerTerm scale;  // f32; not there: 1
+  IndexMap at;        // index into `stored`, over the dims of the operand
+  IntegerTerm zero;   // i32; absent: 0
+  IntegerTerm scale;  // f32; absent: 1
 };
 
-/// Element [i, j, ..] at [i, j, ..].
+/// The map [i, j, ..] -> [i, j, ..].
 IndexMap IdentityMap(size_t rank);
 
-/// `index`, over the dims of something of which element at[d] is looked at along dim d.
+/// `index` with at[d] substituted for its axis d: index(at(x)).
 IndexMap ComposedMap(const IndexMap& index, const IndexMap& at);
 
-/// Whether `at` finds each element of a tensor of these dims at a place of its own, neighbours
-/// along a dim next to each other: a part of something with dims in any order.
+/// Whether `at` maps the elements of a tensor of these dims one-to-one to a part of another tensor,
+/// with neighbours along each dim adjacent; the order of dims may differ.
 bool IsPartMap(const IndexMap& at, const Dims& dims);
 
-/// Follows a value back through the expressions that it is made with, element by element, whatever
-/// view of its operand an expression reads.
+/// Traces a value back through the element-wise expressions and views that compute it. `program`
+/// must outlive it.
 class IntegerTrail {
  public:
   IntegerTrail(const Program& program, ValueId value) : program_(program), value_(value) {
@@ -53,7 +54,8 @@ class IntegerTrail {
     Follow();
   }
 
-  // The stored integers that this is made from; nullopt: it is made otherwise.
+  // The stored integers that the value is computed from; nullopt if it is not of that form. Call it
+  // once.
   std::optional<IntegerOperand> ToIntegers() {
     IntegerOperand out;
     while (op_ != nullptr && MovesElements(*op_)) {
@@ -74,7 +76,7 @@ class IntegerTrail {
     if (op_ != nullptr && expr_.op() == ScalarOp::kSub && expr_.type() == DType::kI32) {
       if (!Split(/*either=*/false, &out.zero)) return std::nullopt;
     }
-    // Casts that lose nothing.
+    // Lossless casts.
     while (Uncast(DType::kF32, DType::kI8) || Uncast(DType::kF32, DType::kU8) ||
            Uncast(DType::kI32, DType::kI8) || Uncast(DType::kI32, DType::kU8)) {
     }
@@ -89,7 +91,7 @@ class IntegerTrail {
     return static_cast<size_t>(program_.value(value).type.shape.rank());
   }
 
-  // To what makes an element that is read in place.
+  // Skips ops that return an input unchanged and in place.
   void Follow() {
     for (;;) {
       op_ = ElementwiseOf(program_, value_);
@@ -114,7 +116,7 @@ class IntegerTrail {
     return found;
   }
 
-  // Whether an element of an input is read that the place alone decides.
+  // Whether `e` is an input element whose index is affine and unguarded.
   bool IsRead(const Expr& e) const {
     if (e.op() != ScalarOp::kInput) return false;
     const Read& read = op_->body.reads[static_cast<size_t>(e.index())];
@@ -123,7 +125,7 @@ class IntegerTrail {
                         [](const IndexExpr& i) { return i.indirect() >= 0; });
   }
 
-  // To argument `i`, if it is an element of an input.
+  // Continues the trace at argument `i`, if that is an input element.
   bool Enter(int i) {
     const Expr arg = expr_.arg(i);
     if (!IsRead(arg)) return false;
@@ -140,7 +142,8 @@ class IntegerTrail {
     return casts && Enter(0);
   }
 
-  // To one argument of two, the other one is `number`.
+  // Of a binary expression, stores one argument in `number` and continues the trace at the other
+  // one.
   bool Split(bool either, IntegerTerm* number) {
     for (int main : {0, 1}) {
       if (main == 1 && !either) break;
@@ -169,9 +172,9 @@ class IntegerTrail {
 
   const Program& program_;
   ValueId value_;
-  IndexMap at_;                 // of value_, over the dims of the operand or of its last move
-  const LoopOp* op_ = nullptr;  // makes value_; null: none does
-  Expr expr_;                   // of which value_ is the result
+  IndexMap at_;  // index into value_, over the dims of the operand or of its last move
+  const LoopOp* op_ = nullptr;  // computes value_ element-wise; null: none does
+  Expr expr_;                   // the value of op_
 };
 
 }  // namespace fusion

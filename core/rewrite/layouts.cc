@@ -36,7 +36,7 @@ class Layouts {
   }
 
  private:
-  // Values that may lie in any order.
+  // Values whose storage order may be chosen.
   void FindFree() {
     for (size_t v = 0; v < free_.size(); ++v) {
       const Value& value = program_.values[v];
@@ -62,8 +62,7 @@ class Layouts {
     }
   }
 
-  // Takes the values of ops that are to be left out of those that may lie in any order. True if
-  // there are any.
+  // Excludes the values of ops that `leave` excludes. True if there are any.
   bool Leave(const LeaveProduct& leave) {
     bool any = false;
     for (const LoopOp& op : program_.ops) {
@@ -80,8 +79,8 @@ class Layouts {
     return any;
   }
 
-  // A product of a known operand and images: both images in the order that suits it, if they have
-  // channels enough for whole vectors.
+  // A product of a known operand and images wants channels innermost for both images, if there are
+  // enough channels for whole vectors.
   void AskFor(const LoopOp& op) {
     if (op.kind != LoopOp::kLoop || op.inputs.size() != 2 || !op.body.reduce) return;
     const Monoid& sum = *op.body.reduce;
@@ -106,8 +105,8 @@ class Layouts {
     return extent.is_static() ? extent.value() : 0;
   }
 
-  // What an op without such a product reads and writes lies alike if its channels do. True if that
-  // is news.
+  // An op that keeps channels where they are wants the same order for its input and output. True if
+  // that changed anything.
   bool Spread(const LoopOp& op) {
     if (op.kind != LoopOp::kLoop) return false;
     const auto out = static_cast<size_t>(op.output);

@@ -4,19 +4,21 @@
 
 namespace fusion {
 
-/// Values of so many dims are images, dim 1 their channels: values of fewer lie along the sum as
-/// they are.
+/// Values of at least this rank are images, with channels in dim 1. Values of lower rank are
+/// already contiguous along the reduced dim.
 inline constexpr size_t kImageRank = 4;
 inline constexpr size_t kChannelDim = 1;
 
-/// Chooses the storage order of intermediate values, before anything else is decided: where a
-/// product with a known operand (a convolution) makes columns of one dim of its result, that dim is
+/// Chooses the storage order (Value::order) of intermediate images. Where a product with a known
+/// operand (a convolution) makes columns of the channels of its result, the channels become
 /// innermost in memory, through all element-wise, padding and pooling ops between such products.
-/// Their rows then lie next to each other along the sum and are written along vectors; other orders
-/// stay at the edges, where inputs are read and outputs written. Only values that nothing but loops
-/// reads, with dims that are known; not where memory is explicit. `leave` is asked for the ops
-/// whose values would lie otherwise than their dims stand: true, and they stay. True if the program
-/// is another one than before.
+/// Rows of the products are then contiguous along the sum, and results are written along vectors.
+/// Inputs and outputs keep their order.
+///
+/// Changed are only values of static shape that loop ops alone read and write. Unchanged: programs
+/// with open dims, and any program for a device with explicit memory. `leave` is called for each op
+/// that reads or writes a value whose order would change; true: the values of that op keep their
+/// order. True if the program changed.
 bool StoreColumnsInnermost(const DeviceSpec& device, Program* program,
                            const LeaveProduct& leave = nullptr);
 

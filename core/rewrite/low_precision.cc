@@ -13,17 +13,17 @@
 namespace fusion {
 namespace {
 
-// What of a product is rounded.
+// Which operands of a product are rounded.
 struct Rounding {
   std::array<bool, 2> operands = {false, false};  // by read
   bool any() const { return operands[0] || operands[1]; }
 };
 
-// A sum of products in f32, no windows, of which one operand is known before the first run.
+// A sum of products in f32 without windows, with one operand known before the first run.
 struct WeightedSum {
-  size_t weights = 0;  // read
+  size_t weights = 0;  // number of the read
   size_t others = 1;
-  int64_t rows = 1;  // points of the axes that only the other operand has
+  int64_t rows = 1;  // product of the extents of the axes that only the other operand has
 };
 
 std::optional<WeightedSum> AsWeightedSum(const Program& program, const std::vector<bool>& known,
@@ -92,8 +92,7 @@ class Rounder {
     return out;
   }
 
-  // How long a summed axis is along which neighbours of a read lie next to each other; 0: there is
-  // none.
+  // Extent of the reduced axis along which the read is contiguous; 0: none.
   static int64_t LengthAlongSum(const LoopBody& body, size_t read) {
     const IndexMap& index = body.reads[read].index;
     const int axis = index.empty() ? -1 : SummedAxis(body, index.back());
@@ -112,7 +111,7 @@ class Rounder {
     product->body.value = factors[0] * factors[1];
   }
 
-  // `value` in bf16, once for all its readers.
+  // `value` in bf16, computed once for all readers.
   ValueId Rounded(ValueId value, const LoopOp& reader, std::vector<LoopOp>* ops) {
     auto [at, fresh] = rounded_.try_emplace(value, kNoValue);
     if (!fresh) return at->second;
@@ -140,8 +139,9 @@ class Rounder {
 // A weight as it is stored.
 struct Stored {
   ValueId value = kNoValue;
-  std::optional<Expr> factor;  // if it is multiplied by a number
-  // If it is multiplied by elements of another value: which, over the dims of the weight.
+  std::optional<Expr> factor;  // set if it is multiplied by a constant
+  // Set if it is multiplied by elements of another value: that value, and the index over the dims
+  // of the weight.
   ValueId factors = kNoValue;
   IndexMap at;
 };
@@ -207,7 +207,7 @@ class Narrower {
         value = op->inputs[static_cast<size_t>(w.index())];
       }
     }
-    // Casts that lose nothing of what is stored.
+    // Lossless casts of the stored elements.
     bool as_integer = false;
     while (const LoopOp* op = ElementwiseOf(program_, value)) {
       const Expr& cast = op->body.value;
@@ -241,7 +241,7 @@ class Narrower {
     return Narrowing{*sum, *std::move(stored)};
   }
 
-  // `op`, and what multiplies it by the factors of its weights behind it.
+  // Adds `op` with narrow weights, and an op that applies the weights' factors to its result.
   void Narrow(const Narrowing& narrowing, LoopOp op, std::vector<LoopOp>* ops) {
     const Stored& stored = narrowing.stored;
     const auto weights = static_cast<int>(narrowing.sum.weights);
@@ -279,7 +279,7 @@ class Narrower {
 }  // namespace
 
 bool RoundProducts(const DeviceSpec& device, Program* program, const LeaveProduct& leave) {
-  // Other devices' products take operands that lie as their own units want them.
+  // Matrix units of devices with explicit memory take operands in layouts of their own.
   if (device.explicit_memory || program->open_dims) return false;
   return Rounder(device, leave, program).Run();
 }

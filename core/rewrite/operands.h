@@ -6,22 +6,24 @@
 
 namespace fusion {
 
-// What the operands of products are made from, for passes over programs.
+// Analysis of the operands of products, for passes over programs. Pure; any thread.
 
-/// The loop op that writes a value in place, an element at a time; null: none does. What it reads
-/// may be elsewhere.
+/// The loop op without a reduction that writes `value` with output coordinates equal to its axes.
+/// It may read its inputs at other coordinates. nullptr if no such op writes the value. The pointer
+/// is into `program`.
 const LoopOp* ElementwiseOf(const Program& program, ValueId value);
 
-/// `index` over the dims of what read `read` of `body` reads, as one over the dims that `body`
-/// writes. nullopt: it differs along what is summed up, or along windows.
+/// `index` is a map over the dims of the tensor that read `read` of `body` reads. Returns the same
+/// map over the dims that `body` writes. nullopt if it varies along a reduced axis or a window, or
+/// is indirect.
 std::optional<IndexMap> OverOutput(const LoopBody& body, size_t read, const IndexMap& index);
 
-/// The summed axis that an index walks as it is; -1: it does not.
+/// The reduced axis of `body` that `index` is equal to; -1: none.
 int SummedAxis(const LoopBody& body, const IndexExpr& index);
 
-/// Whether an index adds something to an axis that `body` writes: windows that slide along an
-/// image. One that adds up summed axes walks one dim in stretches, as rows that come from several
-/// heads.
+/// Whether an index adds another axis to one that `body` writes: a window that slides along an
+/// image. An index that adds up reduced axes only is no window; it reads one dim in stretches (rows
+/// of several heads).
 bool SlidesWindows(const LoopBody& body, const IndexMap& index);
 
 }  // namespace fusion

@@ -8,19 +8,19 @@
 namespace fusion {
 namespace {
 
-// Of an op that computes picked elements from what they are made of. Choices, not measurements:
-// such ops are small beside what they pick from.
+// Limits of an op that computes picked elements from operands. Choices, not measurements: such ops
+// are small relative to the value that they pick from.
 constexpr size_t kMostReads = 16;
 constexpr double kMostCost = 256;
-// The value must have so many times the elements that are picked.
+// The value must have at least this many elements per picked element.
 constexpr double kLeastElementsPerPick = 2;
-// A pick that reduces compares so many times as often as the value has elements.
+// A pick that reduces may compare at most this many times as often as the value has elements.
 constexpr double kMostComparisons = 4;
 
-// The dim of a read that an index chooses, every other dim being read at a plain axis or constant.
+// The one dim of a read that is indexed by a tensor; every other dim has an affine index.
 struct Chosen {
   int dim = -1;
-  int by = -1;  // read that gives the index
+  int by = -1;  // number of the read that gives the index
 };
 
 std::optional<Chosen> ChosenDim(const Read& read) {
@@ -70,8 +70,8 @@ class Picker {
   }
 
  private:
-  // What computes the same elements without the values that they are picked from; what it needs
-  // besides goes to `ops`. nullopt: `op` stays.
+  // An op that computes the same elements without the values that they are picked from. Further ops
+  // that it needs are added to `ops`. nullopt: `op` stays.
   std::optional<LoopOp> Instead(const LoopOp& op, std::vector<LoopOp>* ops) {
     if (!IsMap(op) || !HasStaticAxes(op.body)) return std::nullopt;
     LoopOp out = op;
@@ -95,7 +95,7 @@ class Picker {
 
   bool IsKnown(ValueId v) const { return known_[static_cast<size_t>(v)]; }
 
-  // Computes one value that `op` picks from at the places that it picks. False: there is none.
+  // Inlines one value that `op` picks from, at the picked coordinates. False: there is none.
   bool FollowOne(LoopOp* op) const {
     for (size_t r = 0; r < op->inputs.size(); ++r) {
       if (!ChosenDim(op->body.reads[r]) || !MayFollow(*op, op->inputs[r])) continue;
@@ -124,7 +124,7 @@ class Picker {
            ElementsOf(value) >= kLeastElementsPerPick * PointsOf(op.body);
   }
 
-  // Whether read `r` of `op` may become a reduction along the dim that is chosen.
+  // Whether read `r` of `op` may become a reduction along the indexed dim.
   bool MayReduce(const LoopOp& op, size_t r) const {
     const std::optional<Chosen> chosen = ChosenDim(op.body.reads[r]);
     if (!chosen) return false;
@@ -151,8 +151,8 @@ class Picker {
     return static_cast<ValueId>(program_.values.size()) - 1;
   }
 
-  // The place that each element of `index` names among `depth`, as i64: what reads at an index do
-  // with it.
+  // The coordinate among `depth` that each element of `index` names, as i64: negative indices count
+  // from the end, and all are clamped, as in an indirect read.
   ValueId Places(ValueId index, int64_t depth, const LoopOp& reader, std::vector<LoopOp>* ops) {
     const TensorType type = program_.value(index).type;
     LoopOp op{.label = "PlaceOfIndex", .origin = reader.origin, .step = reader.step};
@@ -176,7 +176,7 @@ class Picker {
     return ops->back().output;
   }
 
-  // Lets `reader` have what it picks by read `r` from a reduction of all that it may pick from.
+  // Replaces the pick of read `r` by a reduction over all elements that it may pick.
   void ReadReduced(size_t r, LoopOp* reader, std::vector<LoopOp>* ops) {
     const Chosen chosen = *ChosenDim(reader->body.reads[r]);
     const auto by = static_cast<size_t>(chosen.by);

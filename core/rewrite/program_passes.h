@@ -12,25 +12,29 @@
 
 namespace fusion {
 
-/// A rewrite of a program before groups and schedules are chosen. It gives a program that computes
-/// the same, as far as its numerics allow.
+/// A rewrite of a program before groups and schedules are chosen. The new program computes the
+/// same, within what the numerics allow.
 struct ProgramPass {
   std::string name;  // for people, and a label of a metric
-  /// Whether plans with these numerics may have it.
+  /// Whether plans with these numerics may run the pass.
   std::function<bool(Numerics)> allowed;
-  /// True if the program is another one than before.
+  /// Rewrites the program in place. True if it changed.
   std::function<bool(const DeviceSpec&, Numerics, const LeaveProduct&, Program*)> run;
-  /// Its ops may be those of several nodes: not where every node has a kernel of its own.
+  /// True if a resulting op may compute several nodes. Such a pass is not used where every node has
+  /// a kernel of its own.
   bool joins_nodes = false;
 };
 
-/// The passes of the planner, in the order in which they run. Bodies of loops are programs of their
-/// own and get the same passes.
+/// The passes of the planner, in execution order. Bodies of loops are programs of their own and get
+/// the same passes.
 const std::vector<ProgramPass>& ProgramPasses();
 
-/// Rewrites `program` with those of `passes` that `numerics` allows and `without` does not name. A
-/// pass after which Verify(program) fails is returned with the reason, and all begins anew without
-/// it, on what `again` gives: the program as it was.
+/// Runs those of `passes` on `program` that `numerics` allows and `without` does not name. After a
+/// pass that changed the program, Verify(program) runs. If it fails, the pass is added to the
+/// result with the reason, `again` must return the original program, and all other passes run again
+/// from the start.
+///
+/// `leave` as in LeaveProduct. Fails only as `again` does; `program` is then invalid.
 absl::StatusOr<std::vector<SkippedPass>> RunPasses(
     const std::vector<ProgramPass>& passes, const DeviceSpec& device, Numerics numerics,
     std::set<std::string> without, const LeaveProduct& leave,

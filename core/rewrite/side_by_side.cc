@@ -19,17 +19,17 @@ namespace {
 constexpr size_t kMostReadsOfSide = 64;
 constexpr double kMostCostOfSide = 512;
 
-// Rows that share what is put side by side: with fewer, each element of it would be copied for as
-// little work as the copy is. A choice, not a measurement.
+// Each concatenated element must be used by at least this many rows; with fewer, copying it costs
+// as much as it saves. A choice, not a measurement.
 constexpr double kLeastRows = 16;
-// Reductions along the dim that one pass over it is to serve: one alone might take the pieces as
-// they are.
+// The least number of reductions along the dim that one pass must serve: a single one can read the
+// blocks in place.
 constexpr int kLeastReductions = 2;
-// How far back values are compared that two pieces have computed each for itself.
+// How many producers back values of two blocks are compared for equality.
 constexpr int kMostSteps = 4;
 
-// Reductions that differ in how long `axis` is, which pieces of it they do, and in what they read
-// along it.
+// Reductions with the same body that differ only in the extent of `axis`, their span of it, and
+// what they read along it.
 struct Alike {
   std::vector<const LoopOp*> ops;
   int axis = -1;
@@ -59,7 +59,8 @@ class Uniter {
  private:
   const Value& value(ValueId v) const { return program_.value(v); }
 
-  // The op whose result is read in one place only, and whose memory is nobody's affair.
+  // The loop op that computes `v`, if `v` is read once and its memory is not shared with another
+  // value; else null.
   const LoopOp* OnlyFor(ValueId v) const {
     const LoopId producer = value(v).producer;
     if (producer == kNoLoop || !uses_.IsReadOnce(v) || value(v).lies_in != kNoValue) return nullptr;
@@ -67,7 +68,7 @@ class Uniter {
     return op.kind == LoopOp::kLoop && value(v).type.shape.is_static() ? &op : nullptr;
   }
 
-  // Whether two values are computed alike from the same ones.
+  // Whether two values are computed by equal bodies from the same values.
   bool AreSame(ValueId a, ValueId b, int steps = kMostSteps) const {
     if (a == b) return true;
     const LoopId of_a = value(a).producer;
@@ -82,10 +83,10 @@ class Uniter {
     return true;
   }
 
-  // ---- pieces one behind the other ----
+  // ---- concatenated blocks ----
 
-  // `op` with the element-wise ops in front of read `r` in its place; returns the value over reads
-  // of `op`. Reads of the pieces stay apart by their guards.
+  // Inlines the element-wise ops before read `r` into `op`; returns the value over reads of `op`.
+  // Guards keep the reads of the blocks separate.
   Expr Followed(size_t r, LoopOp* op, std::set<const LoopOp*>* gone) const {
     Expr out = Expr::Input(static_cast<int>(r), value(op->inputs[r]).type.dtype);
     std::vector<size_t> open = {r};
@@ -116,8 +117,8 @@ class Uniter {
     return false;
   }
 
-  // The one read of a piece whose element a reduction makes that has the axis of the pieces. -1:
-  // none, or several.
+  // The one read in the value of a block that is computed by a reduction and varies along the axis
+  // of the blocks; -1: none or several.
   int ReducedRead(const LoopOp& op, const Expr& of_piece, int axis) const {
     int found = -1;
     bool one = true;
@@ -149,7 +150,8 @@ class Uniter {
       alike.ops.push_back(OnlyFor(out.inputs[reduced.back()]));
       gone.insert(alike.ops.back());
     }
-    // Each is read where it was written, from the beginning of its piece on.
+    // Each must be read at the coordinates where it was written, relative to the begin of its
+    // block.
     IndexMap where;
     for (size_t i = 0; i < reduced.size(); ++i) {
       const Read& read = out.body.reads[reduced[i]];
@@ -165,7 +167,7 @@ class Uniter {
     alike.axis = own;
     if (!MayUnite(alike)) return std::nullopt;
     for (size_t r : reduced) {
-      out.inputs[r] = kNoValue;  // the whole, which is not there yet
+      out.inputs[r] = kNoValue;  // the whole, added below
       out.body.reads[r] = {.index = where, .guards = {}};
     }
     ShareReads(axis, &out, &values);
@@ -177,7 +179,7 @@ class Uniter {
     return out;
   }
 
-  // Whether enough is reduced along the axis of what lies side by side.
+  // Whether the concatenation is reduced along the axis often enough.
   bool IsWanted(const LoopOp& op, int axis) const {
     const auto dim = std::find(op.body.write.begin(), op.body.write.end(), IndexExpr::Axis(axis));
     if (dim == op.body.write.end()) return false;
@@ -185,7 +187,7 @@ class Uniter {
     return uses_.ReductionsAlong(op.output, along) >= kLeastReductions;
   }
 
-  // The axis of `op` that it writes where `where` reads at `axis`; -1: it is none alone.
+  // The axis of `op` that is written where `where` reads at `axis`; -1: not a single one.
   static int WrittenAxis(const LoopOp& op, const IndexMap& where, int axis) {
     int found = -1;
     for (size_t d = 0; d < where.size(); ++d) {
@@ -197,7 +199,7 @@ class Uniter {
     return found;
   }
 
-  // What does not change along the axis is read once, whatever piece asks for it.
+  // Merges reads of different blocks that do not vary along the axis.
   static void ShareReads(int axis, LoopOp* op, std::vector<Expr>* values) {
     std::vector<int> number(op->inputs.size());
     for (size_t r = 0; r < op->inputs.size(); ++r) {
@@ -229,15 +231,15 @@ class Uniter {
 
   // ---- sums of parts ----
 
-  // The reductions that `op` adds up, through other sums that only it reads; false: it adds up
-  // something else as well.
+  // The reductions that `op` adds up, directly or through other sums that only it reads. False if
+  // it adds anything else.
   bool Parts(const LoopOp& op, std::vector<const LoopOp*>* parts,
              std::set<const LoopOp*>* gone) const {
     if (!IsMap(op) || op.body.value.op() != ScalarOp::kAdd || op.body.value.type() != DType::kF32) {
       return false;
     }
     Job::Step();
-    if (gone->size() > 2 * kMostConcatPieces) return false;  // deep, whatever it ends with
+    if (gone->size() > 2 * kMostConcatPieces) return false;  // bounds the depth
     std::vector<Expr> open = {op.body.value};
     while (!open.empty()) {
       const Expr e = open.back();
@@ -261,7 +263,7 @@ class Uniter {
     return true;
   }
 
-  // Whether `a` and `b` read the same value at other places along a summed axis.
+  // Whether `a` and `b` read the same value at different offsets along a reduced axis.
   static bool ReadsElsewhere(const LoopOp& a, const LoopOp& b, int axis) {
     for (size_t r = 0; r < a.inputs.size(); ++r) {
       const IndexMap& in_a = a.body.reads[r].index;
@@ -275,7 +277,7 @@ class Uniter {
     return false;
   }
 
-  // Where along the axis a part begins in the read that it shares with `other`.
+  // The offset along the axis at which a part reads the value that it shares with `other`.
   static int64_t BeginOf(const LoopOp& op, const LoopOp& other, int axis) {
     for (size_t r = 0; r < op.inputs.size(); ++r) {
       if (op.inputs[r] != other.inputs[r]) continue;
@@ -286,7 +288,7 @@ class Uniter {
     return 0;
   }
 
-  // Whether the parts are sums over as many axes, of as many reads.
+  // Whether the parts are sums with equally many axes and reads.
   static bool AreSums(const std::vector<const LoopOp*>& parts) {
     const LoopOp& first = *parts[0];
     return std::all_of(parts.begin(), parts.end(), [&](const LoopOp* part) {
@@ -300,8 +302,8 @@ class Uniter {
     });
   }
 
-  // Lets a part of one element say where it lies along an axis, as longer ones do: `axis` is 0
-  // there.
+  // A part with one element along `axis` does not name the axis in its indices. Adds it there, as
+  // in longer parts; its value is 0.
   static void NameAxis(int axis, const LoopOp& as, LoopOp* part) {
     if (part->body.axes[static_cast<size_t>(axis)].extent != Dim(1)) return;
     for (size_t r = 0; r < part->body.reads.size(); ++r) {
@@ -336,7 +338,7 @@ class Uniter {
     return std::nullopt;
   }
 
-  // The same with `parts` along `axis`.
+  // InsteadOfSum with `parts` along `axis`.
   std::optional<LoopOp> WholeOfParts(const LoopOp& op, int axis, const std::vector<LoopOp>& parts,
                                      const std::set<const LoopOp*>& gone,
                                      std::vector<LoopOp>* ops) {
@@ -365,8 +367,8 @@ class Uniter {
     return whole;
   }
 
-  // Whether the parts share a value that follows from a reduction along the axis: only then does a
-  // single pass serve more than it would alone.
+  // Whether the parts share a value that depends on a reduction along the axis. Otherwise a single
+  // pass gains nothing.
   bool SharesReduced(const Alike& alike) const {
     const LoopOp& first = *alike.ops[0];
     for (size_t r = 0; r < first.inputs.size(); ++r) {
@@ -395,12 +397,13 @@ class Uniter {
     return false;
   }
 
-  // ---- reductions that are alike ----
+  // ---- uniting reductions ----
 
-  // What read `r` of the parts is in the whole.
+  // How a read of the parts relates to the whole.
   enum class Shared : uint8_t { kNo, kAlong, kFixed };
 
-  // kFixed: the same for each. kAlong: one value that they walk piece by piece.
+  // kFixed: the same elements for every part. kAlong: one value that the parts read span by span.
+  // kNo: neither.
   Shared SharedRead(const Alike& alike, size_t r) const {
     const LoopOp& first = *alike.ops[0];
     const Read& read = first.body.reads[r];
@@ -414,7 +417,7 @@ class Uniter {
     return out;
   }
 
-  // Axes of the whole that a read of the parts names, in the order in which they lie in memory.
+  // Axes of the whole that a read of the parts names, in memory order.
   static std::vector<int> AxesOf(const Alike& alike, size_t r) {
     std::vector<int> out;
     for (const LoopOp* op : alike.ops) {
@@ -455,7 +458,7 @@ class Uniter {
     return IsWorthCopies(alike);
   }
 
-  // Something is shared, and what is not is long enough in use.
+  // Whether a read is shared, and every copied element is used by at least kLeastRows rows.
   bool IsWorthCopies(const Alike& alike) const {
     const LoopOp& first = *alike.ops[0];
     bool shares = false;
@@ -484,7 +487,7 @@ class Uniter {
     return ops->back().output;
   }
 
-  // Read `r` of the parts as one value over the axes `named` of the whole.
+  // Concatenates read `r` of the parts to one value over the axes `named` of the whole.
   ValueId PutSideBySide(const Alike& alike, size_t r, const std::vector<int>& named,
                         std::vector<LoopOp>* ops) {
     const LoopOp& last = *alike.ops.back();
@@ -515,7 +518,7 @@ class Uniter {
     return AddOp(std::move(out), ops);
   }
 
-  // The reduction that does what all of them do, over the whole axis; its output is the first's.
+  // The one reduction over the whole axis that replaces the parts; its output is that of the first.
   LoopOp Whole(const Alike& alike, std::vector<LoopOp>* ops) {
     const LoopOp& first = *alike.ops[0];
     LoopOp out = first;

@@ -4,21 +4,23 @@
 
 namespace fusion {
 
-/// Makes one space of spaces that lie side by side along a dim, where something is reduced along
-/// that dim, so that one pass over it serves all pieces. What a softmax over two blocks of scores
-/// needs, a prefix and a cache, is then what one over a single block needs:
+/// Unites blocks of a dim that a Concat puts side by side, where ops reduce along that dim, so that
+/// one pass over the whole dim replaces one per block. A softmax over two blocks of scores (a
+/// prefix and a cache) then needs what one over a single block needs:
 ///
 ///   concat(q k1, q k2)        ->  q concat(k1, k2)
 ///   p[:, :a] v1 + p[:, a:] v2 ->  p concat(v1, v2)
 ///
-/// Concat commutes with whatever does not reduce along its dim: element-wise ops that the pieces
-/// have in common are done once, others (the mask of one block) where their piece is; reductions
-/// with the same body, such as products, become one over the pieces of what differs. A sum of
-/// reductions of neighbouring parts is a reduction of the whole (in another order: only if
-/// `reorder`). Left as they are: pieces that others need too, products of which no common operand
-/// is left, few rows, for which the pieces would be copied in vain. Bits change by `reorder` only.
-/// Not in programs that leave dims open. `leave` is asked for the ops that would be gone: true, and
-/// they stay. True if the program is another one than before.
+/// Concat commutes with every op that does not reduce along its dim. Element-wise ops that the
+/// blocks share are computed once; others (the mask of one block) only in their block. Reductions
+/// with the same body, such as products, become one reduction over the concatenation of the
+/// operands that differ. A sum of reductions over adjacent parts becomes a reduction over the
+/// whole, in another order: only if `reorder`. Results are bit-identical unless `reorder`.
+///
+/// Unchanged: blocks that other ops read, products without a common operand, operands that fewer
+/// than 16 rows share (the copies would cost more than they save), and programs with open dims.
+/// `leave` is called for the ops that would be replaced; true: they stay. True if the program
+/// changed.
 bool UniteSideBySide(bool reorder, Program* program, const LeaveProduct& leave = nullptr);
 
 }  // namespace fusion

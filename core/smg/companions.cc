@@ -10,7 +10,7 @@ IndexExpr Renamed(const IndexExpr& e, DimId from, DimId to) {
   return out + IndexExpr::Axis(to, e.CoefficientOf(from));
 }
 
-// The SMG with dim `from` called `to`, which no op has both of.
+// The SMG with dim `from` renamed to `to`. No op may have both.
 Smg WithDimRenamed(const Smg& smg, DimId from, DimId to) {
   Smg out = smg;
   for (SmgOp& op : out.ops) {
@@ -33,7 +33,7 @@ Smg WithDimRenamed(const Smg& smg, DimId from, DimId to) {
   return out;
 }
 
-// A dim that walks some input just as `dim` does in another op; -1: none.
+// A dim of equal extent that reads some input at the same indices as `dim` in another op; -1: none.
 DimId Companion(const Smg& smg, DimId dim) {
   for (DimId other = 0; other < static_cast<DimId>(smg.dims.size()); ++other) {
     if (other == dim || smg.dim(other).extent != smg.dim(dim).extent) continue;

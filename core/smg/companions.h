@@ -6,8 +6,9 @@
 
 namespace fusion {
 
-/// The SMG in which dims that walk some input just as `dim` does, in other ops, are one with it, so
-/// that the input is walked once; nullopt if there is none. Dims keep their numbers. Pure.
+/// Unites with `dim` every dim that reads some kernel input at the same indices in another op, so
+/// that the input is read once. Such a dim has the same extent, and no op has both. Dims keep their
+/// numbers; united dims stay in Smg::dims unused. nullopt if no dim qualifies. Pure; any thread.
 std::optional<Smg> WithCompanions(const Smg& smg, DimId dim);
 
 }  // namespace fusion

@@ -8,7 +8,8 @@
 namespace fusion {
 namespace {
 
-// Where the dims of ops inside are read at other places than the reader's own coordinate.
+// By dim of an intermediate: the indices, other than the reader's own coordinate, at which it is
+// read.
 std::map<DimId, std::vector<IndexExpr>> Reached(const Smg& smg) {
   std::map<DimId, std::vector<IndexExpr>> reached;
   for (const SmgOp& op : smg.ops) {
@@ -46,7 +47,7 @@ std::optional<std::vector<Halo>> HalosOf(const Smg& smg, const std::vector<DimId
       changed = true;
     }
   }
-  // What waits for no other halo comes next.
+  // Halos that depend on no remaining halo come next.
   std::vector<DimId> waiting(narrowed.begin() + static_cast<int64_t>(cut.size()), narrowed.end());
   while (!waiting.empty()) {
     auto next = std::find_if(waiting.begin(), waiting.end(),

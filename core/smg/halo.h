@@ -7,34 +7,35 @@
 
 namespace fusion {
 
-/// A dim of which a block works on as much as others reach: where readers that are cut into blocks
-/// look at it through windows or at an offset. Blocks next to each other may reach the same
-/// elements: each computes them for itself.
+/// A dim whose range per block follows from the blocks of other dims, because readers access it
+/// through windows or at an offset. Neighbouring blocks may access the same elements; each block
+/// then computes them itself.
 struct Halo {
   DimId dim = -1;
-  /// Functions of the coordinates of dims, the halo's own not among them: all places that are
-  /// looked at.
+  /// All indices at which the dim is accessed, as functions of the coordinates of other dims. Their
+  /// values over a block are the block's range of accessed indices, its *reach*.
   std::vector<IndexExpr> reached;
   bool operator==(const Halo&) const = default;
 };
 
-/// The halos that follow from cutting the dims `cut` into blocks, each behind those that it depends
-/// on. Empty: every op inside is read where it is written. nullopt if two of them reach for each
-/// other. Pure.
+/// The halos that follow from tiling the dims `cut` into blocks. Each comes after the halos that it
+/// depends on. Empty: every op inside is read at the coordinates where it writes. nullopt if halos
+/// depend on each other in a cycle. Pure; any thread.
 std::optional<std::vector<Halo>> HalosOf(const Smg& smg, const std::vector<DimId>& cut);
 
-/// Elements of a halo's dim that blocks of t elements of a cut dim reach: step * t + extra.
+/// A block of t elements of the tiled dim accesses step * t + extra elements of the halo's dim.
 struct HaloReach {
   DimId dim = -1;
   int64_t step = 1;
-  int64_t extra = 0;  // above 0: what neighbouring blocks both compute; below: what nobody needs
+  int64_t extra = 0;  // > 0: elements that neighbours both compute; < 0: that no block reads
 };
 
-/// What tiles of `cut` reach in each halo that follows from it. `halos` is HalosOf(smg, {cut}).
+/// The reach of tiles of `cut` in each halo; one entry per halo, in the same order. `halos` must be
+/// HalosOf(smg, {cut}). Pure; any thread.
 std::vector<HaloReach> ReachOf(const Smg& smg, DimId cut, const std::vector<Halo>& halos);
 
-/// The part of a halo's dim, which has `extent` elements, that a block works on whose windows of
-/// the other dims are window(d): what it reaches inside of the dim, one element at least.
+/// The range of a halo's dim that a block works on: its reach, clamped to the dim of `extent`
+/// elements, and at least one element. `window(d)` returns the IndexRange of the block along dim d.
 template <typename WindowOf>
 IndexRange HaloRange(const Halo& halo, int64_t extent, const WindowOf& window) {
   IndexRange range{extent, 0};

@@ -5,7 +5,7 @@
 namespace fusion {
 namespace {
 
-// Why a read of an intermediate keeps `dim` whole; "" if it does not.
+// Why a read of an intermediate needs `dim` whole; "" if it does not.
 std::string ReadsAcross(const Smg& smg, int reader, const SmgRead& read, DimId dim) {
   if (!CrossesAlong(read, smg, dim)) return "";
   auto coordinates = ProducerCoordinates(smg, read);
@@ -84,8 +84,8 @@ SpatialVerdict SliceSpatially(const Smg& smg, DimId dim) {
     verdict.reach = ReachOf(smg, dim, *halos);
     verdict.halos = *std::move(halos);
   }
-  // An op that lacks the dim but feeds one that has it is done again in every block, unless a block
-  // does its part of a halo only.
+  // An op that lacks the dim but feeds one that has it is recomputed by every block, unless a block
+  // computes only its part of a halo.
   auto has_part = [&](const SmgOp& op) {
     return op.Has(dim) || std::any_of(verdict.halos.begin(), verdict.halos.end(),
                                       [&](const Halo& h) { return op.Has(h.dim); });

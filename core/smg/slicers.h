@@ -7,36 +7,37 @@
 
 namespace fusion {
 
-/// True if a read of an intermediate looks at `dim` anywhere but at the reader's own coordinate.
+/// True if a read of an intermediate accesses `dim` at any other coordinate than the reader's own.
+/// False for kernel inputs.
 bool CrossesAlong(const SmgRead& read, const Smg& smg, DimId dim);
 
-/// May a dim be cut into parallel blocks?
+/// Whether a dim may be tiled into parallel blocks, and what that costs.
 struct SpatialVerdict {
   bool sliceable = false;
-  /// Why not: "reduced by op 3 Softmax", "op 5 reads %7 at an offset along d".
+  /// If not sliceable: "reduced by op 3 Softmax", "op 5 reads %7 at other places along d".
   std::string reason;
-  /// Ops that every block along the dim must do again, because they lack the dim but feed ops that
-  /// have it (a One-to-All along the dim that starts at an intermediate). Empty: a free cut.
+  /// Ops that every block repeats: they lack the dim but feed ops that have it (a One-to-All along
+  /// the dim that starts at an intermediate). Empty: tiling costs no recomputation.
   std::vector<int> recomputed;
-  /// Dims that every block along the dim works on as far as it reaches (windows, offsets).
+  /// Other dims whose range per block follows from the block along the dim (windows, offsets).
   std::vector<Halo> halos;
-  /// How far that is.
+  /// The length of that range, for each of `halos`.
   std::vector<HaloReach> reach;
 
   /// True if neighbouring blocks compute the same elements of a halo.
   bool Overlaps() const;
-  /// True if some halo is more than a part that was moved (a piece of a concatenation).
+  /// True if some halo is more than a shifted part of its dim (a piece of a concatenation).
   bool Slides() const;
 };
 
-/// The spatial slicer: a dim may be sliced iff no All-to-One runs along it and what is read of an
-/// intermediate across block borders lies along other dims than the one that is cut: each block
-/// then computes its halo itself. A One-to-All along the dim that starts at an intermediate costs
-/// recomputation. Pure; any thread.
+/// The spatial slicer. A dim is sliceable iff no All-to-One runs along it, and blocks read each
+/// other's part of an intermediate only along other dims than `dim`, where each block can compute
+/// its halo itself. A One-to-All along the dim that starts at an intermediate costs recomputation.
+/// Pure; any thread.
 SpatialVerdict SliceSpatially(const Smg& smg, DimId dim);
 
-/// What a verdict says, for people: "free", "no: reduced by op 3 Softmax", "recomputes op 1",
-/// "halo d2 oh + 2": a tile of oh elements needs two more of d2.
+/// A verdict as text: "free", "no: reduced by op 3 Softmax", "recomputes op 1", "halo d2 oh + 2" (a
+/// tile of oh elements needs oh + 2 elements of d2).
 std::string SpatialText(const Smg& smg, DimId dim, const SpatialVerdict& verdict);
 
 }  // namespace fusion

@@ -18,8 +18,8 @@ std::vector<DimId> DimsOf(const IndexMap& map) {
   return dims;
 }
 
-// How far op `producer` fills around what it reads, along the dim that it writes at `digit`: by its
-// guard on it.
+// The padding that op `producer` adds along the dim that it writes at `digit`, from its guard on
+// that dim.
 void FindPadding(const Smg& smg, int producer, const IndexExpr& digit, SmgWindow* window) {
   if (producer < 0 || smg.op(producer).reduce || !digit.IsPlainAxis()) return;
   DimId d = digit.terms()[0].axis;
@@ -110,8 +110,8 @@ std::optional<std::vector<std::pair<DimId, IndexExpr>>> ProducerCoordinates(cons
     IndexExpr rest = read.index[d];
     if (rest.indirect() >= 0) return std::nullopt;
     for (const IndexExpr::Term& digit : digits) {
-      // Terms and the part of the constant that are whole multiples of the digit's stride belong to
-      // it.
+      // Terms, and the part of the constant, that are multiples of the digit's stride belong to the
+      // digit.
       IndexExpr mine(0);
       IndexExpr minor(0);
       for (const IndexExpr::Term& t : rest.terms()) {

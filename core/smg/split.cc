@@ -81,7 +81,8 @@ class Splitter {
     return name;
   }
 
-  // Whether it reads what an op writes at another place of the dim, or along another one.
+  // Whether it reads an intermediate at another coordinate of the dim, or reads the dim as another
+  // one.
   bool LooksElsewhere(const SmgRead& read) const {
     if (read.producer < 0 || read.relation == SmgRead::kAligned) return false;
     const IndexMap& written = smg_.op(read.producer).write;
@@ -92,7 +93,7 @@ class Splitter {
     return false;
   }
 
-  // What stands against cutting ops along the dim.
+  // Why ops cannot be split along the dim; empty if they can.
   Refusal Check() const {
     for (const SmgOp& op : smg_.ops) {
       if (!op.Has(dim_)) continue;
@@ -111,7 +112,7 @@ class Splitter {
     return {};
   }
 
-  // ---- coordinates of the whole dim in terms of part and place ----
+  // ---- coordinates of the whole dim in terms of part and coordinate within it ----
 
   IndexExpr Cut(const IndexExpr& e) const {
     int64_t coefficient = e.CoefficientOf(dim_);
@@ -203,7 +204,7 @@ class Splitter {
     return read;
   }
 
-  // Op i, of whole results.
+  // Op i of whole results, in `merge`.
   int Whole(int i) {
     int known = whole_[static_cast<size_t>(i)];
     if (known >= 0) return known;
@@ -232,7 +233,7 @@ class Splitter {
     return whole_[static_cast<size_t>(i)] = static_cast<int>(out_.merge.ops.size()) - 1;
   }
 
-  // Op i, which looks at partial results as they were, for each part.
+  // Op i, which reads partial results as they were before a tile: in `merge`, once per part.
   int OfPart(int i) {
     int known = of_part_[static_cast<size_t>(i)];
     if (known >= 0) return known;
@@ -262,15 +263,15 @@ class Splitter {
   const Smg& smg_;
   const std::vector<StreamOp>& roles_;
   DimId dim_;
-  DimId part_ = -1;  // behind all others until idle dims are dropped
+  DimId part_ = -1;  // the last dim, until unused dims are dropped
   int64_t length_ = 1;
   ValueId next_value_ = 0;
   std::vector<int> update_of_;  // by op
-  std::vector<bool> before_;    // by op: looks at partial results as they were
+  std::vector<bool> before_;    // by op: reads partial results as they were before a tile
   std::vector<bool> has_part_;  // by op, of those in `partial`
   std::vector<int> partial_;    // by op: op of `partial`
   std::vector<int> whole_;      // by op: op of `merge`
-  std::vector<int> of_part_;    // by op: op of `merge`, for each part
+  std::vector<int> of_part_;    // by op: op of `merge`, computed per part
   std::vector<int> state_;      // by op
   Split out_;
 };
@@ -287,7 +288,7 @@ Split SplitAlong(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim,
   bool reduces = std::any_of(form.smg.ops.begin(), form.smg.ops.end(),
                              [&](const SmgOp& op) { return op.Reduces(dim); });
   int64_t extent = smg.dim(dim).extent;
-  // Dims of one place do not appear.
+  // Dims of extent 1 do not appear in an SMG.
   if (!reduces || parts < 2 || extent % parts != 0 || extent == parts) {
     out.refusal = Refuse(RefusalCode::kNoSchedule, smg.dim(dim).name, " of ", extent,
                          " is not reduced, or not by parts of equal length: ", parts);

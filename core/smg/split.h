@@ -6,18 +6,18 @@
 
 namespace fusion {
 
-/// A partial result of a split SMG: one value a part.
+/// A partial result of a split SMG: a tensor with one element of the result per part.
 struct SplitState {
-  ValueId value = 0;  // above all values of the original
-  Dims shape;         // the parts, then the dims of the whole result
+  ValueId value = 0;  // a new value, numbered above those of the original SMG
+  Dims shape;         // the number of parts, then the dims of the whole result
   DType type = DType::kF32;
 };
 
-/// An SMG cut along a reduced dim: `partial` gives, for each of several equal parts of the dim, the
-/// partial results of every reduction along it; `merge` makes the whole results of them and all
-/// that is computed from those (split-K, split-KV).
+/// An SMG split along a reduced dim (split-K, split-KV). `partial` computes, for each of several
+/// equal parts of the dim, the partial result of every reduction along it. `merge` merges these to
+/// the whole results and computes everything that depends on them.
 struct Split {
-  Refusal refusal;
+  Refusal refusal;                       // empty: the split succeeded
   bool loose = false;                    // as Streamed::loose
   std::vector<std::string> certificate;  // as Streamed::certificate
   Smg partial;
@@ -25,12 +25,15 @@ struct Split {
   std::vector<SplitState> states;  // written by `partial`, read by `merge`
 };
 
-/// Derives how `dim` is split into `parts`, which must divide its extent into more than one place
-/// each: by the form in which it is streamed. Partial results that depend on one another hold
-/// relative to those of their own part, and are moved to the whole ones by the updates of that form
-/// before they are merged. `outputs` as in StreamAlong; those that have the dim are written by
-/// `partial`. Refused where streaming is, for reductions to several values, and where a guard or an
-/// offset would have to be cut along the dim. Pure; any thread.
+/// Splits `dim` into `parts` equal parts, by way of its streamed form (StreamAlong). `parts` is at
+/// least 2, divides the extent, and leaves more than one coordinate per part. Partial results that
+/// depend on other partial results are relative to those of their own part; before the merge, the
+/// updates of the streamed form rescale them to the whole results. `outputs` as in StreamAlong; an
+/// output that has the dim is written by `partial`.
+///
+/// Refused where StreamAlong refuses; if nothing is reduced along the dim; for reductions to
+/// several values; and if a guard or an offset along the dim would have to be split. Pure; any
+/// thread.
 Split SplitAlong(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim, int64_t parts);
 
 }  // namespace fusion

@@ -73,8 +73,9 @@ class Streamer {
   enum Form : uint8_t {
     kFree,   // depends on no partial result
     kState,  // made of partial results, element-wise: follows them
-    kLate,   // needs whole results and lacks the dim: computed behind the loop
-    kMixed,  // varies along the dim and depends on partial results: lives inside what reduces it
+    kLate,   // needs whole results and lacks the dim: computed after the loop
+    kMixed,  // varies along the dim and depends on partial results: computed inside the reductions
+             // that read it
   };
 
   int count() const { return static_cast<int>(smg_.ops.size()); }
@@ -119,7 +120,7 @@ class Streamer {
     return needs;
   }
 
-  // Op `at` of the result is a partial result that takes `value` from each tile.
+  // Notes which points change op `at` of the result, a partial result that accumulates `value`.
   void Touches(int at, const Monoid& monoid, const Expr& value) {
     Region region;
     Region soft;
@@ -139,12 +140,12 @@ class Streamer {
     soft_ = soft_.has_value() ? Hull(*soft_, soft) : soft;
   }
 
-  // Tiles that finite masks make idle, where they are more than `needed` says.
+  // Tiles that finite masks make idle, if these are more than `needed` excludes.
   Streamed::Underflow Underflow(const Region& needed) {
     Streamed::Underflow out;
     if (!soft_.has_value() || soft_->empty() || *soft_ == needed || WritesEveryPoint()) return out;
     int leaf = -1;
-    // How large the one maximum must be that all of this depends on.
+    // The least value of the one maximum on which all of this depends.
     out.least = -std::numeric_limits<double>::infinity();
     for (const auto& [running, most] : running_) {
       const Expr& exponent = leaves_.leaf(running).element;
@@ -167,7 +168,7 @@ class Streamer {
     return out;
   }
 
-  // What every point writes, every point needs.
+  // Whether an output is written at every point along the dim, so that no tile can be skipped.
   bool WritesEveryPoint() const {
     return std::any_of(smg_.ops.begin(), smg_.ops.end(), [&](const SmgOp& op) {
       return op.Has(dim_) && !op.Reduces(dim_) && Contains(outputs_, op.output);
@@ -214,7 +215,7 @@ class Streamer {
                   "depends on partial results along ",
                   smg_.dim(dim_).name);
       }
-      // Factors and centres move out of the sum along this dim, not out of one along theirs.
+      // Factors and centres that vary along d cannot be moved out of a sum over d.
       for (DimId d : op.reduced) {
         if (d == dim_ || !StatesVaryAlong(i, d)) continue;
         return No(RefusalCode::kStateInReduction, OpName(smg_, i), " reduces ", smg_.dim(d).name,
@@ -269,8 +270,8 @@ class Streamer {
     return true;
   }
 
-  // The value of op i (for a reduction: what it reduces) over leaves. Where the values in it are
-  // wider than its own type, so may it be.
+  // The value of op i (for a reduction: its summand) as an expression over leaves. It may be wider
+  // than the op's type if the values in it are.
   Expr Composite(int i) {
     std::unordered_map<const void*, Expr> done;
     std::function<Expr(const Expr&)> write = [&](const Expr& e) -> Expr {
@@ -344,9 +345,8 @@ class Streamer {
               smg_.dim(dim_).name);
   }
 
-  // Of a maximum or minimum factors that are not negative are taken off. Addends are not: where
-  // they are infinite, elements of the opposite infinity make NaN, which the extremum of the rest
-  // lacks.
+  // From a maximum or minimum, non-negative factors are factored out. Addends are not: if one is
+  // infinite, elements of the opposite infinity give NaN, which the extremum of the rest lacks.
   bool DeriveExtremum(int i) {
     std::vector<Term> terms = separator_.Separate(composite_[At(i)]);
     if (terms.size() != 1 || !terms[0].running.empty() || !terms[0].HasRest()) {
@@ -393,7 +393,7 @@ class Streamer {
                                     " sums; where a factor of both is infinite the result may be "
                                     "NaN"));
     }
-    Expr closed;  // without corrections, which are 1 where all is finite
+    Expr closed;  // without corrections, which are 1 if everything is finite
     Expr whole;
     int alone = -1;
     for (const Term& term : terms) {
@@ -418,7 +418,7 @@ class Streamer {
     return Known(i, closed);
   }
 
-  // What is derived from op i sees it as this.
+  // Ops that depend on op i see its value as `closed`.
   bool Known(int i, Expr closed) {
     closed = Expr::Cast(closed, smg_.op(i).value.type());
     composite_[At(i)] = closed;
@@ -426,8 +426,8 @@ class Streamer {
     return true;
   }
 
-  // `scaled` where some element was there to be scaled, `state` as it is where a mask hid all of
-  // them, so that infinite factors do not matter.
+  // `scaled` where an element was accumulated; `state` unchanged where a mask hid all elements, so
+  // that infinite factors do not matter there.
   Expr WherePresent(int i, const Term& term, const Expr& state, const Expr& scaled) {
     bool everywhere = term.present.empty() || (term.factors.empty() && term.running.empty());
     if (everywhere) return scaled;
@@ -444,7 +444,7 @@ class Streamer {
     return Expr::Select(any, scaled, Expr::Cast(state, scaled.type()));
   }
 
-  // Op i's result from its states. `alone`: the state that is the result.
+  // Emits op i's result from its states. `alone`: the state that is the result; -1: none is.
   bool Close(int i, Expr whole, int alone) {
     if (alone >= 0) {
       build_.Adopt(i, alone);
@@ -457,8 +457,8 @@ class Streamer {
     return true;
   }
 
-  // States of the sum of `rest` over op i's reduced dims, updates included; `state` is the one that
-  // the others serve.
+  // Adds the states for the sum of `rest` over op i's reduced dims, with their updates. `state`
+  // receives the main one.
   bool MakeStates(int i, Expr rest, const std::vector<int>& running, Expr* state) {
     for (int r : running) {
       if (!build_.Follow(r)) {
@@ -476,7 +476,7 @@ class Streamer {
       certificate_.push_back(StrCat(OpName(smg_, i),
                                     ": moves with its centre from tile to tile; "
                                     "where another factor is infinite the result may be NaN"));
-      needed_ = Region();  // what has been seen counts
+      needed_ = Region();  // every tile counts
       soft_ = Region();
     }
     std::vector<StreamBuilder::Moment> moments;
@@ -561,7 +561,7 @@ class Streamer {
   std::vector<std::string> certificate_;
   Refusal refusal_;
   std::optional<Region> needed_;
-  std::optional<Region> soft_;                   // where finite numbers mask, too, provided that
+  std::optional<Region> soft_;                   // the same for finite masks, provided that
   std::vector<std::pair<int, double>> running_;  // ... these exponents (leaves) are at most this
   std::vector<std::pair<int, double>> least_;    // ... these partial maxima (ops) at least this
 };
@@ -570,7 +570,7 @@ class Streamer {
 
 Streamed StreamAlong(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim,
                      const AlgebraRules& rules) {
-  // What walks the same input at the same places walks it once, if that has a form.
+  // Dims that read the same input at the same indices are streamed together if that has a form.
   std::optional<Smg> together = WithCompanions(smg, dim);
   if (together.has_value()) {
     Streamed united = Streamer(*together, outputs, dim, rules).Run();

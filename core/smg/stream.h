@@ -9,78 +9,86 @@
 
 namespace fusion {
 
-/// What an op of a streamed SMG does when a tile comes.
+/// What an op of a streamed SMG does for each tile.
 enum class StreamRole : uint8_t {
-  kPlain,   // computes, or adds the tile to its partial result
-  kBefore,  // computes from partial results as they are before the tile
-  kUpdate,  // replaces the partial result of `target`, before that takes the tile
+  kPlain,   // computes, or accumulates the tile into its partial result
+  kBefore,  // computes from the partial results as they were before the tile
+  kUpdate,  // replaces the partial result of `target` before `target` accumulates the tile
 };
 
+/// The role of one op of Streamed::smg.
 struct StreamOp {
   StreamRole role = StreamRole::kPlain;
-  int target = -1;  // kUpdate: op
-  int source = -1;  // op of the original SMG whose work this is part of
+  int target = -1;  // kUpdate: position of the updated op in Streamed::smg
+  int source = -1;  // the op of the given SMG whose work this op is part of
 };
 
-/// The temporal slicer's answer: may a dim be streamed through a block, tile by tile, and what is
-/// then computed?
+/// The result of the temporal slicer: whether a block may stream a dim tile by tile, and what it
+/// then computes.
 struct Streamed {
   enum Kind : uint8_t {
     kRefused,
     kStream,               // no reduction along the dim
-    kSimpleAggregate,      // partial results accumulate; factors may wait until they are whole
-    kUpdateThenAggregate,  // partial results are corrected when others they depend on change
+    kSimpleAggregate,      // partial results accumulate; factors may be applied after the last tile
+    kUpdateThenAggregate,  // a partial result is corrected when one that it depends on changes
   };
   Kind kind = kRefused;
   Refusal refusal;
-  /// Equal to the given SMG in what it writes; ops[i] says what smg.ops[i] is for. Dims keep their
-  /// numbers; values that only this form has get numbers above all others.
+  /// Computes the same outputs as the given SMG. ops[i] describes smg.ops[i]. Dims keep their
+  /// numbers; values that only this form has are numbered above all others.
   Smg smg;
   std::vector<StreamOp> ops;
+  /// True if `smg` is not the given SMG.
   bool rewritten = false;
-  /// Taken apart so that where an input is not finite, a reduction that would be infinite or NaN
-  /// may come out as something else, and with it what is computed from it, numbers too (tanh of an
-  /// infinity): the certificate says where. What depends on finite reductions alone stays what it
-  /// is.
+  /// Results may differ from the original where an input is not finite: a reduction that would be
+  /// infinite or NaN may get another value, and so may what is computed from it, finite numbers
+  /// included (tanh of an infinity). The certificate says where. Results that depend on finite
+  /// reductions only do not differ.
   bool loose = false;
-  /// Where tiles matter: each of these functions of the coordinates (of dims) is at least 0
-  /// wherever some partial result changes, as far as masks made of comparisons of coordinates say.
-  /// A tile without such a point may be left out; a NaN that a mask hides is then not seen. Empty:
-  /// all do.
+  /// Which tiles can be skipped, derived from masks made of comparisons of coordinates. Each of
+  /// these functions of the coordinates (axes are dims) is >= 0 at every point that changes a
+  /// partial result. A tile without such a point may be skipped; a NaN that the mask hides is then
+  /// not seen. Empty: no tile can be skipped.
   std::vector<IndexExpr> needed;
-  /// The same where masks are finite numbers, as exporters have them: tiles outside of these
-  /// functions change nothing if, before them, every element of the partial maximum that op
-  /// `maximum` makes is at least `least`, since what is masked underflows then. Empty: no such
-  /// tiles.
+  /// The same for masks of finite numbers, as exporters write them. A tile without a point where
+  /// all of `needed` are >= 0 changes nothing if, before the tile, every element of the partial
+  /// maximum of op `maximum` is at least `least`: masked values then underflow. Empty `needed`: no
+  /// such tiles.
   struct Underflow {
     std::vector<IndexExpr> needed;
     int maximum = -1;
     double least = 0;
   };
   Underflow underflow;
-  /// Why dims that walk the same input at the same places are streamed one by one, so that the
-  /// input is read once for each: the refusal of the form that reads it once. Empty if there is
-  /// none.
+  /// Set if other dims read the same input at the same indices (WithCompanions) but could not be
+  /// streamed together with this one, so that the input is read once per dim: the refusal of the
+  /// united form. Empty: not the case.
   Refusal apart;
-  /// For people: how each dependent reduction was taken apart, by what its partial results are
-  /// multiplied, and what is assumed of NaN and infinities.
+  /// For people: how each dependent reduction was factored, the factors of its partial results, and
+  /// what is assumed about NaN and infinities.
   std::vector<std::string> certificate;
 };
 
-/// Derives how `dim` is streamed. Reductions along it that depend on each other become
-/// Update-then-Aggregate where algebra allows: what is reduced is taken apart into a part that the
-/// tile gives and factors that other partial results give; factors wait until the end (broadcast
-/// postposition) unless they keep an exponential small, then partial results are multiplied by
-/// their change; polynomials in another partial result (variance) follow it by their derivatives.
+/// Derives how `dim` is streamed. `outputs`: values that leave the group.
 ///
-/// `outputs`: values that leave the group. Every op with the dim that needs a finished result
-/// otherwise, and every read at another place along the dim, is a refusal. Arithmetic is taken as
-/// exact, and a value between two ops keeps more digits than its type where it can, so that results
-/// differ by rounding. NaN and infinities come out as in the original, apart from what overflows on
-/// the way (factors that wait until the end are not there to keep a sum small), from the sign of an
-/// infinity that only an infinite factor makes, and where the form is `loose`. Pure; any
-/// thread. The update form is that of FlashAttention (Dao et al. 2022) where the input is
-/// attention; of centred moments that of Chan, Golub and LeVeque (1979).
+/// Reductions along the dim that depend on each other become Update-then-Aggregate where algebra
+/// allows it. The reduced expression is factored into a part that depends on the tile and factors
+/// that depend on other partial results. Factors are applied after the last tile (broadcast
+/// postposition), except those that keep an exponential small: partial results are multiplied by
+/// the change of these at each tile. Polynomials in another partial result (variance) follow it by
+/// their derivatives. `rules`: the algebraic rules that may be used.
+///
+/// Refused, with `kind` kRefused: any other op that has the dim and needs a finished result, and
+/// any read at another coordinate along the dim.
+///
+/// Accuracy: arithmetic is treated as exact, and a value between two ops keeps more digits than its
+/// type where possible, so results differ by rounding. NaN and infinities are those of the
+/// original, except where the form is `loose`, where intermediate results overflow (a factor that
+/// is applied at the end does not keep a sum small), and for the sign of an infinity that only an
+/// infinite factor causes.
+///
+/// Pure; any thread. For attention the update form is that of FlashAttention (Dao et al. 2022); for
+/// centred moments that of Chan, Golub and LeVeque (1979).
 Streamed StreamAlong(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim,
                      const AlgebraRules& rules = {});
 

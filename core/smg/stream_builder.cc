@@ -9,8 +9,8 @@
 namespace fusion {
 namespace {
 
-// The value of a read whose producer may yet be told to write another one: index and value are
-// those of its write in the end.
+// SmgRead::value of a read whose producer's output may still change (Adopt): Finish replaces index
+// and value with those of the final write.
 constexpr ValueId kOwnWrite = -1;
 constexpr size_t kLongestText = 1000;
 
@@ -28,14 +28,14 @@ bool Varies(const SmgRead& read, DimId dim) {
                      [&](const Guard& g) { return g.axis == dim; });
 }
 
-// In the wider type; `a` may be empty.
+// The product in the wider type of both; `a` may be empty.
 Expr ProductOf(const Expr& a, const Expr& b) {
   if (a.empty()) return b;
   DType type = DTypeBytes(a.type()) < DTypeBytes(b.type()) ? b.type() : a.type();
   return Expr::Cast(a, type) * Expr::Cast(b, type);
 }
 
-// e^(a - b), 1 where both are the same infinity.
+// e^(a - b); 1 where both are the same infinity.
 Expr ExpOfDifference(const Expr& a, const Expr& b) {
   return Expr::Select(Expr::Binary(ScalarOp::kEq, a, b), Expr::Const(a.type(), 1),
                       Expr::Unary(ScalarOp::kExp, a - b));
@@ -43,7 +43,7 @@ Expr ExpOfDifference(const Expr& a, const Expr& b) {
 
 }  // namespace
 
-// One op's value: an expression over leaves becomes one over its reads.
+// Rewrites the value of one op from an expression over leaves to one over its reads.
 class StreamBuilder::Writer {
  public:
   Writer(StreamBuilder* build, Place place, int source, const Expr& root)
@@ -58,7 +58,7 @@ class StreamBuilder::Writer {
   }
 
   std::vector<SmgRead> TakeReads() { return std::move(reads_); }
-  /// Axes that the value names itself.
+  /// Axes that the value uses itself.
   const std::vector<DimId>& axes() const { return axes_; }
 
  private:
@@ -78,7 +78,7 @@ class StreamBuilder::Writer {
     return e.WithArgs(std::move(args));
   }
 
-  // The op that has the value already, or shall.
+  // The op that already computes `e`, or an op emitted for it now; -1: none is shared.
   int Shared(const Expr& e) {
     auto made = build_.shared_.find(e.id());
     if (made != build_.shared_.end()) return made->second.second;
@@ -258,7 +258,7 @@ int StreamBuilder::Reduction(int i, const Expr& rest) {
   Expr value = rest;
   bool product = from.reduce->name() == "sum" && rest.op() == ScalarOp::kMul;
   if (product) {
-    // Operands of what may be a matrix product are values of their own.
+    // Operands of a possible matrix product become values of their own.
     for (const Expr& arg : rest.args()) {
       if (!arg.args().empty() && leaves_.HasSlice(arg)) EmitShared(arg, kInside, i);
     }
@@ -296,7 +296,7 @@ double StreamBuilder::LowestOf(DType type) {
   }
 }
 
-// Extrema begin at an infinity.
+// Clamps states that start at an infinity (extrema) to finite numbers.
 Expr StreamBuilder::Clamped(const Expr& value) const {
   return value.MapLeaves([&](const Expr& l) -> Expr {
     if (l.op() != ScalarOp::kInput) return l;
@@ -313,7 +313,8 @@ Expr StreamBuilder::Clamped(const Expr& value) const {
   });
 }
 
-// Of an expression with clamped states, everything else taken as 1.
+// Whether `value`, with clamped states, is finite before the first tile; leaves other than states
+// count as 1.
 bool StreamBuilder::IsFiniteAtStart(const Expr& value) const {
   Expr start = value.MapLeaves([&](const Expr& l) -> Expr {
     if (l.op() != ScalarOp::kInput) return l;
@@ -358,7 +359,7 @@ Expr StreamBuilder::Correction(const std::vector<int>& running) {
   return product.empty() ? Expr::Const(leaves_.leaf(running[0]).element.type(), 1) : product;
 }
 
-// e^(now - before) of running exponents: one op, read by all that it corrects.
+// e^(now - before) of running exponents: one op, read by all updates that need it.
 Expr StreamBuilder::Change(const std::vector<int>& running) {
   auto known = changes_.find(running);
   if (known != changes_.end()) return known->second;
@@ -386,7 +387,7 @@ Expr StreamBuilder::Scaled(const Expr& state, const std::vector<Expr>& factors) 
   Expr product;
   for (const Expr& f : factors) {
     if (f.IsConst(1)) continue;
-    // What is summed in a wider type may have factors in its own.
+    // A sum in a wider type may have factors in the narrower type.
     product = ProductOf(product, Expr::Cast(f, state.type()));
   }
   if (product.empty()) return state;
@@ -451,8 +452,8 @@ std::string StreamBuilder::Text(const Expr& e) const {
   return out;
 }
 
-// Parts that an expression shares are written wherever they occur, so that a hostile one would fill
-// the memory: long texts end in dots.
+// A shared subexpression is written at each occurrence, so the text of a hostile expression could
+// exhaust memory. Long texts are cut off with "...".
 void StreamBuilder::AppendText(const Expr& e, std::string* out) const {
   if (out->size() > kLongestText) {
     if (!out->ends_with("...")) *out += "...";

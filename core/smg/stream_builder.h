@@ -10,67 +10,80 @@
 
 namespace fusion {
 
-/// Writes the ops of a streamed SMG from expressions over leaves. Internal to the temporal slicer.
+/// Writes the ops of a streamed SMG from expressions over leaves. Internal to the temporal slicer
+/// (stream.cc). Not thread-safe; `smg` and `leaves` must outlive it.
+///
+/// Here "the result" is the SMG under construction, a "state" is a partial result, a "centre" is a
+/// mean or an extremum that a sum is taken about, and a "running exponent" is the exponent whose
+/// exponential keeps a sum small.
 class StreamBuilder {
  public:
-  /// A sum that tells how another one changes with its centres: of the derivative of these orders.
+  /// A sum over a derivative of a summand by its centres: it says how the main sum changes when the
+  /// centres move.
   struct Moment {
-    std::vector<int> orders;  // by centre
+    std::vector<int> orders;  // order of the derivative, by centre
     Expr rest;
     int op = -1;
   };
 
   StreamBuilder(const Smg& smg, DimId dim, Leaves* leaves);
 
-  /// Op i of the given SMG as it is. Returns its number here.
+  /// Copies op i of the given SMG unchanged. Returns its number in the result.
   int Copy(int i);
+  /// The op of the result that writes what op i of the given SMG wrote; -1: none yet.
   int OpOf(int i) const { return op_of_[static_cast<size_t>(i)]; }
 
   // ---- leaves ----
 
-  /// What read r of an op gives, which does not depend on partial results, as a leaf.
+  /// Read r of an op, as a leaf. The value must not depend on partial results.
   Expr ReadLeaf(const SmgOp& op, int r, DType type);
-  /// The value of op `op` of the result as a leaf.
+  /// The value of op `op` of the result, as a leaf.
   Expr OpLeaf(Leaf leaf, int op, DType type);
-  /// How many elements of its input op `op` of the result makes one of.
+  /// The number of input elements that op `op` of the result reduces to one.
   double PointsFolded(int op) const;
+  /// The op of the result that computes a leaf of OpLeaf or Follow.
   int OpOfLeaf(const Expr& leaf) const { return op_of_leaf_.at(leaf.index()); }
-  /// True if states occur in `e` other than in running exponents.
+  /// True if `e` contains states outside of running exponents.
   bool HasPlainState(const Expr& e);
 
   // ---- sharing ----
 
-  /// Where `rest` occurs inside a loop body, it is read from one op with op i's dims.
+  /// Wherever `rest` occurs inside a loop body, it is read from one shared op with the dims of op
+  /// i.
   void Anchor(const Expr& rest, int i) { anchors_.emplace(rest.id(), std::pair{rest, i}); }
-  /// Where `value` occurs behind the loop, op `op` of the result has it.
+  /// Wherever `value` occurs after the loop, it is read from op `op` of the result.
   void AnchorLate(const Expr& value, int op) { late_.emplace(value.id(), std::pair{value, op}); }
 
   // ---- ops ----
 
-  /// The fold of `rest` as op i folds: a state.
+  /// Adds a reduction of `rest` with the monoid and dims of op i; its value is a state. Returns its
+  /// number in the result.
   int Reduction(int i, const Expr& rest);
-  /// A running exponent's value with each tile and before it. False if it has none before the first
-  /// tile.
+  /// Adds ops for a running exponent's value at each tile and before the tile. False if it has no
+  /// value before the first tile.
   bool Follow(int running);
-  /// What a sum with these running exponents lacks in the end where clamping had a part in them; 1
-  /// if it cannot have.
+  /// The factor that a sum with these running exponents still needs after the last tile, where
+  /// clamping changed its updates; 1 if clamping cannot have.
   Expr Correction(const std::vector<int>& running);
-  /// `rest` with everything made of states alone replaced by leaves that the loop follows.
+  /// `rest` with each subexpression of states alone replaced by a leaf that follows it tile by
+  /// tile. `centres` receives these leaves.
   Expr TakeCentres(const Expr& rest, std::vector<int>* centres);
-  /// The updates of the moments, lowest orders first, of the sum that op i is.
+  /// Adds the updates of the moments of op i's sum. Moments are in ascending order.
   void Updates(int i, const std::vector<Moment>& moments, const std::vector<int>& running,
                const std::vector<int>& centres);
-  /// Op `op` of the result is what op i was.
+  /// Op `op` of the result takes the place of op i of the given SMG.
   void Adopt(int i, int op);
-  /// state * product of factors, the factors computed once for all that they do not vary along.
+  /// state * product of the factors. The product is computed once for all dims along which the
+  /// factors do not vary.
   Expr Scaled(const Expr& state, const std::vector<Expr>& factors);
-  /// `value` is what op i was, computed behind the loop.
+  /// Computes `value` after the loop, in place of op i of the given SMG.
   void FinishOp(int i, const Expr& value);
 
-  /// Drops what nobody needs; `out->underflow` names ops of this builder, then of the result.
+  /// Drops unused ops and moves the result to `out->smg` and `out->ops`. `out->underflow.maximum`
+  /// is renumbered from this builder to the result.
   void Finish(const std::vector<ValueId>& outputs, Streamed* out);
 
-  /// An expression for people: leaves by what they stand for.
+  /// An expression for people; each leaf is written as what it stands for.
   std::string Text(const Expr& e) const;
 
  private:
@@ -122,7 +135,7 @@ class StreamBuilder {
   std::map<int, Followed> centres_;
   std::map<std::vector<int>, Expr> changes_;
   std::map<int, Expr> deltas_;
-  int count_ = -1;  // op that counts what of the dim has been seen
+  int count_ = -1;  // op that counts the coordinates of the dim seen so far
   Expr ratio_now_;
   Expr ratio_before_;
   Expr is_first_;

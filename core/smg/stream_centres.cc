@@ -7,7 +7,7 @@
 namespace fusion {
 namespace {
 
-// Every whole number up to here is one of f32.
+// f32 represents every integer up to here.
 constexpr int64_t kMostCountedByF32 = int64_t{1} << 24;
 
 double Binomial(int n, int k) {
@@ -16,7 +16,7 @@ double Binomial(int n, int k) {
   return out;
 }
 
-// True if a condition decides what some elements count.
+// True if a condition decides the contribution of some elements.
 bool HasSelect(const Expr& e) {
   bool found = false;
   e.VisitOnce([&](const Expr& n) { found |= n.op() == ScalarOp::kSelect; });
@@ -25,8 +25,8 @@ bool HasSelect(const Expr& e) {
 
 }  // namespace
 
-// Counts what has been seen of the dim, so that a sum of a part tells what the whole may become. In
-// a type that counts so far: in the end the share must be 1.
+// Counts the coordinates of the dim seen so far, so that a sum over a part estimates the whole sum.
+// The count's type represents every such number: after the last tile the share must be exactly 1.
 void StreamBuilder::StartCount() {
   if (count_ >= 0) return;
   DType type = smg_.dim(dim_).extent <= kMostCountedByF32 ? DType::kF32 : DType::kF64;
@@ -51,7 +51,7 @@ void StreamBuilder::StartCount() {
                     type);
 }
 
-// Sums of a part as sums of the whole.
+// Extrapolates sums over a part to sums over the whole.
 Expr StreamBuilder::Extrapolated(const Expr& value, const Expr& ratio) {
   return Clamped(value).MapLeaves([&](const Expr& l) -> Expr {
     bool sum = l.op() == ScalarOp::kInput && leaves_.leaf(l.index()).kind == Leaf::kState &&
@@ -70,7 +70,7 @@ bool StreamBuilder::HasRunning(const Expr& e) const {
   return found;
 }
 
-// The leaf that follows `e`, which is made of states and what is fixed.
+// The leaf that follows `e`, an expression of states and values that do not change.
 int StreamBuilder::CentreOf(const Expr& e) {
   for (const auto& [c, followed] : centres_) {
     if (leaves_.AreEqual(leaves_.leaf(c).element, e)) return c;
@@ -110,7 +110,7 @@ Expr StreamBuilder::TakeCentres(const Expr& rest, std::vector<int>* centres) {
   return take(rest);
 }
 
-// How far a centre has moved; 0 with the first tile, when there is nothing to move.
+// The change of a centre since the previous tile; 0 at the first tile.
 Expr StreamBuilder::Delta(int centre) {
   auto known = deltas_.find(centre);
   if (known != deltas_.end()) return known->second;
@@ -118,7 +118,7 @@ Expr StreamBuilder::Delta(int centre) {
   DType type = f.now_leaf.type();
   Expr first = Expr::Binary(ScalarOp::kNe, Expr::Cast(is_first_, type), Expr::Const(type, 0));
   Expr delta = Expr::Select(first, Expr::Const(type, 0), f.now_leaf - f.before_leaf);
-  // Where a mask hid all that came before, the centre was 0 / 0 and nothing was taken from it.
+  // If a mask hid all previous elements, the centre was 0 / 0 and was subtracted from nothing.
   Expr lowest = Expr::Const(type, LowestOf(type));
   Expr most = Expr::Const(type, -LowestOf(type));
   Expr finite = Expr::Binary(ScalarOp::kAnd, Expr::Binary(ScalarOp::kLe, f.before_leaf, most),
@@ -150,7 +150,7 @@ void StreamBuilder::Updates(int i, const std::vector<Moment>& moments,
           term = term * Expr::Cast(Delta(centres[c]), term.type());
         }
       }
-      // Where nothing has been that moves with the centre, an infinite centre does not matter.
+      // If nothing accumulated depends on the centre, an infinite centre does not matter.
       if (HasSelect(moments[b].rest)) {
         const Expr zero = Expr::Const(term.type(), 0);
         term = Expr::Select(

@@ -15,7 +15,7 @@ namespace {
 using Colour = uint64_t;
 using Colours = std::vector<Colour>;
 
-// Mixes the words of a colour; fixed for ever, as hashes are compared between versions.
+// Mixes the words of a colour. Must never change: hashes are compared between versions.
 class Mixer {
  public:
   explicit Mixer(char tag) { Add(static_cast<unsigned char>(tag)); }
@@ -31,7 +31,7 @@ class Mixer {
     for (char c : text) Add(static_cast<unsigned char>(c));
     return Add(text.size());
   }
-  /// As a set with repetitions.
+  /// As a multiset.
   Mixer& AddBag(Colours bag) {
     std::sort(bag.begin(), bag.end());
     for (Colour c : bag) Add(c);
@@ -76,7 +76,7 @@ size_t Distinct(Colours colours) {
   return static_cast<size_t>(std::unique(colours.begin(), colours.end()) - colours.begin());
 }
 
-// Colours of the ops, dims and inputs of an SMG, refined until they tell all apart that they can.
+// Colours of the ops, dims and inputs of an SMG, refined until they separate no more of them.
 class Refinement {
  public:
   explicit Refinement(const Smg& smg)
@@ -228,7 +228,7 @@ class Refinement {
   std::map<ValueId, Colour> inputs_;
 };
 
-// The sets of ops that nothing connects, each as an SMG of its own.
+// The connected components of the ops, each as an SMG of its own.
 std::vector<Smg> Components(const Smg& smg) {
   std::vector<int> root(smg.ops.size());
   std::iota(root.begin(), root.end(), 0);

@@ -18,7 +18,7 @@
 namespace fusion {
 namespace {
 
-// Of a kernel and all that it is joined from.
+// For a kernel and all kernels that it is joined from.
 std::vector<std::string> DerivationOf(const GroupChoice& choice) {
   std::vector<std::string> lines = choice.lowered.certificate;
   for (const auto& part : choice.parts) {
@@ -29,7 +29,7 @@ std::vector<std::string> DerivationOf(const GroupChoice& choice) {
   return lines;
 }
 
-// Turns ordered groups into a plan: kernels without repeats, launches, tensors and their places.
+// Converts ordered groups to a plan: deduplicated kernels, launches, tensors and their memory.
 class Assembler {
  public:
   Assembler(const Graph& graph, ProgramOf of, const Program& program, GroupEvaluator* evaluator,
@@ -78,7 +78,7 @@ class Assembler {
   }
 
  private:
-  // The kernel that a kernel of the body of a loop is.
+  // The kernel of the plan that equals a kernel of a loop body.
   int KernelOf(const PlannedKernel& kernel, const PlanKernel& head) {
     auto [it, fresh] = kernel_of_.try_emplace(kernel.text, static_cast<int>(out_.kernels.size()));
     if (fresh) {
@@ -103,7 +103,7 @@ class Assembler {
     return it->second;
   }
 
-  // The packed form of a weight, made once however many kernels read it.
+  // The packed form of a weight, created once for all kernels that read it.
   int PackedTensor(const GroupChoice& choice, size_t param, ValueId value) {
     const FusionGroup& group = choice.group;
     const Lowered& lowered = choice.lowered;
@@ -138,7 +138,7 @@ class Assembler {
     return anchors > 1 ? GroupKind::kCrossOperator : GroupKind::kInner;
   }
 
-  // The position of a choice in out_.choices; those that it is made of come before it.
+  // The position of a choice in out_.choices; its parts precede it.
   size_t LockedOf(const GroupChoice& choice) {
     auto known = choice_of_.find(&choice);
     if (known != choice_of_.end()) return known->second;
@@ -167,7 +167,7 @@ class Assembler {
     return StructureHash(parts);
   }
 
-  // The launches of a body, where they run in every pass; the first group stands for the loop.
+  // The launches of a body, which run in every pass; the first group stands for the loop.
   absl::Status AddLoop(LoopId l, std::shared_ptr<const PlannedModel> planned) {
     const PlannedModel& model = *planned;
     const Plan& body = model.plan;
@@ -220,7 +220,7 @@ class Assembler {
     return absl::OkStatus();
   }
 
-  // Why the groups of a body are as they are; what else was weighed for it is only counted.
+  // The ledger entries of a body's groups; its other entries are only counted.
   void TellDecisions(const Plan& body, int first_group) {
     out_.inner_candidates += body.candidates;
     for (const PlanDecision& of_body : body.decisions) {
@@ -236,7 +236,7 @@ class Assembler {
     }
   }
 
-  // Where registered kernels do not run in a body; all of it is one node.
+  // Fallbacks and notes of a body; all of them refer to the one node that repeats it.
   void TellRegistered(const PlannedModel& body) {
     out_.notes.insert(out_.notes.end(), body.notes.begin(), body.notes.end());
     std::vector<PlanFallback>& known = out_.plan.fallbacks;
@@ -249,7 +249,7 @@ class Assembler {
     }
   }
 
-  // Passes that a body goes without.
+  // Program passes that were left out for a body.
   void TellSkipped(const PlannedModel& body) {
     std::vector<SkippedPass>& known = out_.plan.skipped_passes;
     for (const SkippedPass& skipped : body.plan.skipped_passes) {
@@ -348,7 +348,8 @@ class Assembler {
   // Equal groups share their choice: its kernel (-1), or the one that packs a param.
   std::map<std::pair<const GroupChoice*, int>, int> kernel_of_choice_;
   std::map<std::pair<ValueId, int>, int> packed_;
-  // By choice: its position in out_.choices and in structures_. Looked up only, never walked.
+  // By choice: its position in out_.choices and in structures_. Only for lookup: iteration order
+  // depends on addresses.
   std::map<const GroupChoice*, size_t> choice_of_;
   std::vector<std::string> structures_;
 };

@@ -8,10 +8,10 @@
 
 namespace fusion {
 
-/// Turns a grouping into the kernels, launches, tensors and totals of `model`, whose program is
-/// set: kernels without repeats, packed weights made once, memory reused, bodies of loops where
-/// they run. `evaluator` has a schedule for every launch. Fails as its cancel token says and as
-/// AddLoopTensors, naming the node.
+/// Fills kernels, launches, tensors and totals of `model` from a grouping; model->program must be
+/// set. Equal kernels are shared, weights are packed once, memory is reused, and bodies of loops
+/// are inlined as PlanLoops. `evaluator` must have a schedule for every launch. Fails as the
+/// evaluator's cancel token says, and as AddLoopTensors, naming the node.
 absl::Status Assemble(const Graph& graph, ProgramOf of, const Grouping& grouping,
                       GroupEvaluator* evaluator, PlannedModel* model);
 

@@ -56,7 +56,7 @@ class Adder {
     out_.used.push_back(tensor);
     return tensor;
   }
-  // What the body has there may take no bytes.
+  // The body's tensor may have zero bytes.
   bool Has(Space space) const {
     return std::any_of(body_.tensors.begin(), body_.tensors.end(),
                        [space](const PlanTensor& t) { return t.space == space; });
@@ -67,7 +67,7 @@ class Adder {
   int Operand(size_t operand) { return Given(loop_.first_operand() + operand); }
   int NewPlace() { return first_place_ + out_.places++; }
 
-  // By number the tensors of what the repeat gives.
+  // By number: the tensors of the results of the repeat.
   void FindResults() {
     const Program& program = evaluator_.program();
     for (const LoopOp& op : program.ops) {
@@ -153,7 +153,7 @@ class Adder {
     return tensors_.AddAtPlace(tensor, place);
   }
 
-  // An operand where it is; `inside` is it in the body's plan.
+  // An operand in place; `inside` is its tensor in the body's plan.
   absl::StatusOr<int> Whole(size_t operand, const PlanTensor& inside) {
     const int outside = Operand(operand);
     if (tensors_.tensor(outside).strides != inside.strides) {

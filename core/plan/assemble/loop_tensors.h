@@ -9,22 +9,23 @@
 
 namespace fusion {
 
-/// The tensors that a repeat brings into a plan.
+/// The tensors that a repeat adds to a plan.
 struct LoopTensors {
-  std::vector<int> of_body;  // of the plan, by tensor of the body's plan
-  std::vector<int> used;     // all that are alive while it runs
+  std::vector<int> of_body;  // by tensor of the body's plan: tensor of the outer plan
+  std::vector<int> used;     // all tensors that must be alive while the loop runs
   PlanLoop loop;             // without its launches
-  int places = 0;            // that it has itself; those of loops within it come behind
+  int places = 0;            // number of places of this loop; those of nested loops follow
 };
 
-/// Adds to `tensors` what the repeat `op` of `evaluator`'s program needs, whose body has the plan
-/// `body`; its places are numbered from `first_place` on. Its prepare launches are added, its other
-/// launches are not. Unimplemented if the body packs what is no weight here, a value that is also
-/// an output of the program, or reads what lies in a shared buffer.
+/// Adds to `tensors` everything that the repeat `op` of `evaluator`'s program needs. `body` is the
+/// plan of its body. Places (PlanLoop) are numbered from `first_place`. Adds the body's prepare
+/// launches, but not its other launches. Unimplemented if the body packs a value that is no weight
+/// of the outer program or that is also an output of it, or if it reads from a shared buffer.
 absl::StatusOr<LoopTensors> AddLoopTensors(const LoopOp& op, const Plan& body, int first_place,
                                            const GroupEvaluator& evaluator, TensorTable* tensors);
 
-/// A loop of the body's plan as one of the plan.
+/// A loop nested in the body's plan, renumbered as a loop of the outer plan. `first_place` as in
+/// AddLoopTensors; `first_launch`: position of the body's first launch.
 PlanLoop MovedLoop(const PlanLoop& loop, const LoopTensors& moved, int first_place,
                    int first_launch);
 

@@ -17,7 +17,7 @@ TensorTable::TensorTable(const Program& program, const GroupEvaluator& evaluator
   }
   for (size_t i = 0; i < program_.inputs.size(); ++i) {
     ValueId v = program_.inputs[i];
-    // What a shared buffer holds is looked at, read or not.
+    // The contents of a shared buffer are an input even if no launch reads them.
     bool used = read[static_cast<size_t>(v)] || program_.value(v).room.has_value();
     plan_.inputs.push_back(used ? AddValue(v, Space::kInput, static_cast<int>(i)) : -1);
   }
@@ -63,7 +63,7 @@ int TensorTable::Of(ValueId v) {
   }
   const LoopOp& producer = program_.op(value.producer);
   if (value.lies_in != kNoValue) {
-    // Rows of an output, which the caller has.
+    // Rows of an output, in the caller's memory.
     const PlanTensor whole = plan_.tensors[static_cast<size_t>(Of(value.lies_in))];
     const int made = AddValue(v, Space::kOutput, whole.index);
     const auto dim = static_cast<size_t>(value.room->dim);
@@ -136,13 +136,13 @@ void TensorTable::Touch(int tensor, bool prepare) {
   if (tensor < 0) return;
   Owned& memory = OwnedBy(Root(tensor));
   if (!memory.owned) return;
-  // A prepared tensor that a run reads stays for ever; its `last` only orders prepare launches.
+  // A prepared tensor that runs read is never freed; its `last` only orders prepare launches.
   if (memory.prepared == prepare) memory.last = Step(prepare);
   if (memory.prepared && !prepare) memory.kept = true;
 }
 
-// Whether two tensors of equal dims have such where symbols have other values; true where nothing
-// says otherwise.
+// Whether two tensors of equal dims also have equal dims for other values of the symbols; true if
+// nothing contradicts.
 bool TensorTable::StayAlike(int a, int b) const {
   if (a < 0 || b < 0) return true;
   const int of_a = class_of_[static_cast<size_t>(a)];

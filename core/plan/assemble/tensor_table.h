@@ -9,8 +9,9 @@
 
 namespace fusion {
 
-/// The tensors of a plan that is put together launch by launch, and where each of them lies. Not
-/// thread-safe. What it is made from outlives it.
+/// The tensors of a plan that is assembled launch by launch, with their lifetimes and, after Place,
+/// their memory. Functions that return an int return a tensor id (position in Plan::tensors). Not
+/// thread-safe. Constructor arguments must outlive it.
 ///
 ///   TensorTable tensors(program, *evaluator, &plan);
 ///   int t = tensors.Of(value);
@@ -18,41 +19,43 @@ namespace fusion {
 ///   tensors.Place();
 class TensorTable {
  public:
-  /// Declares what the caller binds, so that the ids of inputs, weights and outputs, in this order,
+  /// Declares the tensors that the caller binds: inputs, weights, outputs, in this order. Their ids
   /// do not depend on the launches.
   TensorTable(const Program& program, const GroupEvaluator& evaluator, Plan* plan);
 
-  /// The plan tensor of a value, made on first use: the launch that is added next writes it.
+  /// The tensor of a value. The first call creates it: the next launch must write it.
   int Of(ValueId v);
-  /// Valid until the next one is made.
+  /// Valid until the next tensor is added.
   const PlanTensor& tensor(int id) const { return plan_.tensors[static_cast<size_t>(id)]; }
-  /// A tensor of packed weights, written by the prepare launch that is added next.
+  /// A tensor of packed weights; the next prepare launch must write it.
   int AddPacked(DType dtype, Dims dims);
-  /// A tensor of the arena that the launch that is added next fills and reads.
+  /// A tensor in the arena that the next launch both writes and reads.
   int AddScratch(DType dtype, Dims dims);
-  /// So many bytes of the arena, or of what is prepared, alike.
+  /// A block of `bytes` in the arena or, with `prepared`, in prepared memory. The next launch must
+  /// write it.
   int AddBlock(int64_t bytes, bool prepared);
-  /// A tensor at `offset` of a block.
+  /// A tensor at byte `offset` of a block.
   int AddWithin(int block, const PlanTensor& tensor, int64_t offset);
-  /// A tensor that launches of a loop find at a place.
+  /// A tensor whose address differs in each pass of a loop. `place`: its number (PlanLoop).
   int AddAtPlace(const PlanTensor& tensor, int place);
-  /// A constant that the plan carries.
+  /// A constant that is stored in the plan.
   int AddConstant(std::shared_ptr<const HostTensor> value);
-  /// The launch that is added next may write tensors in the place of others that it is passed.
-  /// `tensors`: of the params of `schedule`; below 0 those that are none of a run's business.
+  /// Allows the next launch to write outputs in the memory of inputs, where `schedule` permits it.
+  /// `tensors`: by param of `schedule`; negative: no tensor of a run.
   void NoteInPlace(const Schedule& schedule, const std::vector<int>& tensors);
-  /// Ends a launch of the prepare list or of a run: these tensors (below 0: none) are alive at it.
+  /// Ends a launch, of the prepare list or of a run. `tensors` are alive at it; negative ids are
+  /// ignored.
   void AddLaunch(bool prepare, const std::vector<int>& tensors);
-  /// After the last launch: gives tensors of the arena and prepared ones their offsets, and the
-  /// plan its arena_bytes and prepared_bytes.
+  /// Call it after the last launch. Assigns offsets to arena and prepared tensors, and sets
+  /// arena_bytes and prepared_bytes of the plan.
   void Place();
 
  private:
-  // Whether a tensor is memory that some step of the plan owns: of the arena or prepared.
+  // Lifetime of a tensor that has memory of its own in the arena or in prepared memory.
   struct Owned {
     bool owned = false;
     bool prepared = false;
-    bool kept = false;  // prepared, and read by runs
+    bool kept = false;  // prepared, and read by runs: never freed
     int first = 0;
     int last = 0;
     int in_place_of = -1;  // plan tensor
@@ -72,10 +75,10 @@ class TensorTable {
   int steps_[2] = {0, 0};       // launches of a run, and prepare launches, so far
   std::vector<int> tensor_of_;  // by value
   std::vector<Owned> owned_;    // by plan tensor
-  std::vector<int> root_;  // by plan tensor: whose memory it is; its own but for reinterpretations
-                           // and what lies in blocks
+  std::vector<int> root_;  // by plan tensor: the tensor whose memory it uses; itself, except for
+                           // reinterpretations and parts of blocks
   std::vector<int> class_of_;    // by plan tensor: Value::shape_class
-  std::vector<int64_t> within_;  // by plan tensor: how far from the begin of that memory
+  std::vector<int64_t> within_;  // by plan tensor: byte offset in that memory
 };
 
 }  // namespace fusion

@@ -12,12 +12,12 @@
 namespace fusion {
 namespace {
 
-// Of the enumeration, which is in order: more than it gives of most groups. Chosen: twice what
-// level 3 tries.
+// Limit on enumerated tilings, which come in order of preference; most groups have fewer. Chosen:
+// twice the number that level 3 tries.
 constexpr int kMostEnumerated = 32;
 
-// What an estimate is likeliest to be wrong about: cuts that differ in tile lengths alone have one
-// text.
+// The form of a tiling, about which an estimate is most likely wrong: tilings that differ only in
+// tile lengths have the same text.
 std::string FormOf(const LockedCut& cut) {
   std::string form;
   for (const LockedProduct& p : cut.products) {
@@ -34,7 +34,7 @@ std::string FormOf(const LockedChoice& choice) {
   return StrJoin(choice.parts, " | ", [](const LockedCut& cut) { return FormOf(cut); });
 }
 
-// Cuts of `group` that differ from `cut`, which is not split, in little.
+// Adds tilings of `group` close to `cut`, which must not be split.
 void AddNear(const FusionGroup& group, const LockedCut& cut, const DeviceSpec& device, bool bitwise,
              std::vector<LockedCut>* out) {
   absl::StatusOr<Choice> choice = ChoiceFrom(cut, group, device, bitwise);
@@ -44,8 +44,8 @@ void AddNear(const FusionGroup& group, const LockedCut& cut, const DeviceSpec& d
   }
 }
 
-// By estimate, but first the best of each form, then the second best, and so on: an estimate that
-// is wrong about a form is wrong about all of it.
+// Orders by rank within a form, then by estimate: first the best of each form, then the second
+// best, and so on. An estimate that is wrong about a form is wrong about all tilings of it.
 void SortVaried(std::vector<AlternativeTiling>* cuts) {
   std::stable_sort(cuts->begin(), cuts->end(),
                    [](const AlternativeTiling& a, const AlternativeTiling& b) {

@@ -7,10 +7,10 @@
 
 namespace fusion {
 
-/// What a kernel of some loop ops costs at least, without making a schedule: distinct bytes at the
-/// rate of the memory they must come from, arithmetic at the full rate of all units, one launch.
-/// Follows EstimateKernel, so that a set whose bound is no gain need not be lowered. Not
-/// thread-safe. What it is made from outlives it.
+/// A lower bound of the cost of a kernel, computed without a schedule: distinct bytes at the
+/// bandwidth of the memory that they must come from, arithmetic at the full rate of all units, one
+/// launch. Must stay below EstimateKernel, so that a set whose bound shows no gain need not be
+/// lowered. Not thread-safe, const functions included. Constructor arguments must outlive it.
 class CostBound {
  public:
   CostBound(const Program& program, const DeviceSpec& device);
@@ -25,8 +25,8 @@ class CostBound {
   std::vector<bool> returned_;
   std::vector<double> bytes_;       // by value
   std::vector<double> compute_us_;  // by op
-  mutable std::vector<int> seen_;   // by value: last call that came by
-  mutable std::vector<int> in_;     // by op: last call for a set with it
+  mutable std::vector<int> seen_;   // by value: the last call that visited it
+  mutable std::vector<int> in_;     // by op: the last call for a set that holds it
   mutable int call_ = 0;
 };
 

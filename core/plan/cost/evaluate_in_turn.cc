@@ -72,7 +72,7 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinInTurn(
   double apart_us = 0;
   double weighed_us = 0;
   for (const std::vector<LoopId>& turn : turns) {
-    // Kept, so that equal sets are one choice wherever they stand.
+    // Cached, so that equal sets share one choice wherever they occur.
     ASSIGN_OR_RETURN(const GroupChoice* made, Choose(turn));
     ASSIGN_OR_RETURN(const Known* of_turn, Find(turn));
     FUSION_CHECK(of_turn->choice.get() == made, "what was chosen is kept");

@@ -15,11 +15,11 @@
 namespace fusion {
 namespace {
 
-// Schedules are kept for the one that will be chosen; some tens of megabytes. Beyond that what was
-// found is found again for the groups of the plan.
+// Schedules are cached up to this many ops, some tens of megabytes, so that the chosen ones need
+// not be made again. Beyond it, the groups of the plan are scheduled a second time.
 constexpr size_t kMostKeptOps = 16384;
 
-// Adds an estimate as often as it holds.
+// Adds an estimate multiplied by the number of runs.
 void AddRuns(const Estimate& one, double runs, Estimate* sum) {
   auto whole = [runs](int64_t value) {
     return static_cast<int64_t>(std::min(static_cast<double>(value) * runs, 0x1p62));
@@ -48,14 +48,14 @@ void GroupEvaluator::SetTerms(const Schedule& schedule, const Estimate& estimate
   verdict->estimate = estimate;
   verdict->phases = CountPhases(schedule);
   verdict->run_bytes = PlanWorkspace(schedule, device_.alignment).bytes;
-  // Memory that a kernel fills itself is not memory of the run.
+  // Explicit memory on chip is not memory of the run.
   if (!device_.explicit_memory) verdict->run_bytes += device_.threads * estimate.on_chip_bytes;
 }
 
 absl::StatusOr<GroupEvaluator::Known*> GroupEvaluator::Find(const std::vector<LoopId>& loops) {
   auto known = known_.find(Key(loops));
   if (known == known_.end()) {
-    std::vector<int> key = key_;  // the search asks for others
+    std::vector<int> key = key_;  // a copy: the search overwrites key_
     Known found;
     found.verdict.refusal = rules_.Forbids(loops);
     if (found.verdict.refusal.empty()) found.verdict.refusal = registered_.Forbids(loops);
@@ -163,7 +163,7 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::Search(const std::vector<L
   const ValueId unneeded = without.value_or(kNoValue);
   if (HasOpaque(program_, loops)) return FindOpaque(loops);
   std::vector<std::vector<LoopId>> parts = Parts(loops);
-  // So many small pieces are better one after the other in one task.
+  // With more parts than this, running them sequentially in one task is better.
   if (parts.size() < 2 || parts.size() > kMostBeside) return SearchWhole(loops, unneeded);
   ASSIGN_OR_RETURN(Known apart, SearchSideBySide(loops, parts, whole, without));
   const bool fits = apart.verdict.refusal.empty();
@@ -250,7 +250,7 @@ void GroupEvaluator::Complete(const std::vector<LoopId>& loops, const Turns& par
   choice->program = ExtractProgram(program_, loops, &values);
   std::map<ValueId, ValueId> local;  // of the whole program's value
   for (size_t v = 0; v < values.size(); ++v) local[values[v]] = static_cast<ValueId>(v);
-  // What one part hands to the next is rounded as for others.
+  // A value that one part passes to another is rounded like any value that is needed outside.
   std::vector<bool> outside(values.size(), false);
   for (const std::vector<LoopId>& part : parts) {
     for (LoopId l : part) {
@@ -331,7 +331,7 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchWhole(const std::vec
   ASSIGN_OR_RETURN(std::shared_ptr<GroupChoice> split,
                    ChooseSplit(best->group, device_, options, best->estimate, cancel_));
   if (split != nullptr) {
-    // Its phases name values as the group does.
+    // Its phases number values as the group does.
     std::vector<ValueId> values = Values(loops);
     Complete(loops, {loops}, {values, values}, split.get());
     best = std::move(split);

@@ -11,7 +11,7 @@
 namespace fusion {
 namespace {
 
-// What lies in memory with room, or as a caller says, is read with other strides.
+// Values with room, or with strides of the caller, are read with other strides.
 std::string MemoryText(const Value& value) {
   if (!value.strides.empty()) return StrCat("strides", DimsToString(value.strides));
   return value.room ? StrCat("room", value.room->dim, ":", value.room->capacity) : "";
@@ -33,8 +33,8 @@ GroupEvaluator::GroupEvaluator(const Program& program, const DeviceSpec& device,
       options_(options),
       cancel_(cancel),
       plan_body_(std::move(plan_body)) {
-  // What the program returns must be computed by every run, into memory of the caller; so must what
-  // is made from it.
+  // Outputs must be computed by every run, into the caller's memory; so must values that lie in an
+  // output.
   returned_.assign(program.values.size(), false);
   for (ValueId v : program.outputs) returned_[static_cast<size_t>(v)] = true;
   for (size_t v = 0; v < program.values.size(); ++v) {

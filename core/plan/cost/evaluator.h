@@ -22,66 +22,67 @@ namespace fusion {
 
 struct PlannedModel;
 
-/// What the best schedule of a set of loop ops costs, or why there is none.
+/// The cost of the best schedule of a set of loop ops, or why there is none.
 struct GroupVerdict {
   Estimate estimate;
   int phases = 0;
-  int64_t run_bytes = 0;  // held for the kernel while it runs: scratch of all threads, workspace
-  Refusal refusal;        // empty: there is a schedule, and no rule forbids it
-  double factor = 1;      // by which rules multiply its time
-  /// The registered kernel that it is; null: generated code.
+  int64_t run_bytes = 0;  // memory that a running kernel holds: scratch of all threads, workspace
+  Refusal refusal;        // empty: a schedule exists, and no rule forbids it
+  double factor = 1;      // the factor that rules put on its time
+  /// The registered kernel that was chosen; null: generated code. Valid as long as the evaluator.
   const RegisteredMatch* registered = nullptr;
 
-  /// What a search makes least: the estimated time as rules weigh it.
+  /// What searches minimise: the estimated time as rules weigh it.
   double weighed_us() const { return estimate.time_us * factor; }
 };
 
-/// The best schedule of a set of loop ops, or of several that are connected by nothing. In terms of
-/// a program of its own, so that equal sets of a model (its layers) share one.
+/// The best schedule of a set of loop ops, or of several unconnected sets. Expressed in a program
+/// of its own, so that equal sets of a model (its layers) share it.
 struct GroupChoice {
-  Program program;  // the ops alone
+  Program program;  // only these ops
   FusionGroup group;
   Lowered lowered;
-  LockedCut cut;  // how it is cut; means nothing with parts side by side
+  LockedCut cut;  // its tiling; meaningless with parts side by side
   Estimate estimate;
-  /// What runs side by side in one launch (horizontal fusion): sets of the ops that do not read
-  /// from each other; `group` then has outputs and views alone. If cut.split is set: the two phases
-  /// of a split reduction. If `turns` is set: what runs one after the other. Empty: all of it is
-  /// one part.
+  /// Empty: the set is one part. Otherwise, if `turns` is set, the parts are sequential phases. If
+  /// cut.split is set, they are the two phases of a split reduction. Else they are independent sets
+  /// of ops that run side by side in one launch (horizontal fusion); `group` then has only outputs
+  /// and views.
   std::vector<std::shared_ptr<const GroupChoice>> parts;
-  /// With parts that run in turn, as phases of one launch ("all-in-one"): the ops of each, as
-  /// positions in the program.
+  /// The ops of each sequential phase ("all-in-one"), as positions in the program.
   std::vector<std::vector<int>> turns;
-  /// With turns: neighbouring phases that are one, and for each phase but the last one why the next
-  /// waits until it is over (empty: they are of one pipeline). Positions are those before that.
+  /// With `turns`: the phases that form pipelines; and for each phase but the last, why the next
+  /// one waits at a barrier (empty: both are in one pipeline). Phases are numbered as before
+  /// pipelines were formed.
   std::vector<PhasePipeline> pipelines;
   std::vector<Refusal> waits;
-  /// With parts: where each param comes from, a part and its param.
+  /// With `parts`: for each param, the part that it comes from and the param there.
   std::vector<std::pair<int, BufferId>> source;
-  /// A registered kernel: of all above program, estimate, outputs of the group, and the params and
-  /// schedule of `lowered` count. Null: generated code.
+  /// A registered kernel; null: generated code. If set, only these fields are meaningful: program,
+  /// estimate, the outputs of `group`, and the params and schedule of `lowered`.
   std::shared_ptr<const RegisteredMatch> registered;
-  /// Of a repeat: the plan of its body; nothing else but the estimate, of all passes, counts then.
+  /// For a repeat: the plan of its body. If set, only this and the estimate (of all passes) are
+  /// meaningful.
   std::shared_ptr<const PlannedModel> body;
 
-  /// The choice whose lowering made param `p`, this one or what it is joined from, and the param
-  /// there.
+  /// The choice whose lowering created param `p` (this one or, recursively, a part), and the number
+  /// of the param there.
   std::pair<const GroupChoice*, size_t> OriginOf(size_t p) const;
 };
 
-/// A choice that somebody asked for, and what it is worth.
+/// A given choice and its cost.
 struct TriedChoice {
   std::shared_ptr<const GroupChoice> choice;
   GroupVerdict verdict;
 };
 
-/// Another way to cut a set of loop ops.
+/// Another tiling of a set of loop ops.
 struct AlternativeTiling {
   LockedChoice locked;
   TriedChoice tried;
 };
 
-/// Sets of loop ops that run one after the other, each of them ascending.
+/// Sets of loop ops that run as sequential phases, each set ascending.
 using Turns = std::vector<std::vector<LoopId>>;
 
 struct HashOfKey {
@@ -92,83 +93,86 @@ struct HashOfKey {
   }
 };
 
-/// Makes the plan of the body of a repeat.
+/// Plans the body of a repeat; `lock` null: freely.
 using PlanBody = std::function<absl::StatusOr<std::shared_ptr<const PlannedModel>>(
     const LoopOp&, std::shared_ptr<const PlanLock> lock)>;
 
-/// Finds and remembers the best schedule of sets of loop ops of one program. A repeat is a set of
-/// its own; its schedule is the plan of its body. Not thread-safe. What it is made from outlives
-/// it.
+/// Finds and caches the best schedule of sets of loop ops of one program. Sets are ascending and
+/// not empty. A repeat is a set of its own; its schedule is the plan of its body. Unless stated
+/// otherwise, functions fail only as the cancel token says. Not thread-safe. Constructor arguments
+/// must outlive it.
 class GroupEvaluator {
  public:
-  /// `cancel` may be null: nothing ends it early. `plan_body` may be where the program repeats
-  /// nothing.
+  /// `cancel` may be null: no cancellation. `plan_body` may be null if the program has no repeats.
   GroupEvaluator(const Program& program, const DeviceSpec& device, const PlanOptions& options,
                  const CancelToken* cancel, PlanBody plan_body = nullptr);
 
-  /// From here on rules decide which sets are allowed and what their times count.
+  /// From now on rules decide which sets are allowed and how their times count. Cached results stay
+  /// valid, because Key contains the effect of rules.
   void Follow(RuleEffects rules) { rules_ = std::move(rules); }
   const RuleEffects& rules() const { return rules_; }
-  /// From here on these are weighed wherever a set is exactly what one of them computes. Nothing
-  /// that a RegisteredMatch points to was given before.
+  /// From now on registered kernels compete for the sets that they compute exactly. Call it before
+  /// any result with a RegisteredMatch was returned: such pointers become invalid.
   void Follow(RegisteredMatches registered) { registered_ = std::move(registered); }
   const RegisteredMatches& registered() const { return registered_; }
-  /// True if a rule or a registered kernel keeps the op together with others.
+  /// True if a rule or a registered kernel forces the op into one group with others.
   bool IsForced(LoopId l) const { return rules_.IsForced(l) || registered_.IsForced(l); }
-  /// As Evaluate, without registered kernels.
+  /// As Evaluate, ignoring registered kernels.
   absl::StatusOr<const GroupVerdict*> EvaluateGenerated(const std::vector<LoopId>& loops);
 
-  /// `loops` ascending. The result lives as long as the evaluator. Fails only as `cancel` says.
+  /// The best schedule's verdict. Valid as long as the evaluator.
   absl::StatusOr<const GroupVerdict*> Evaluate(const std::vector<LoopId>& loops);
-  /// The schedule that Evaluate(loops) found; it must have found one. Otherwise the same.
+  /// The schedule that Evaluate(loops) found; its refusal must be empty. Valid as long as the
+  /// evaluator.
   absl::StatusOr<const GroupChoice*> Choose(const std::vector<LoopId>& loops);
-  /// As Evaluate and Choose, for sets that run one after the other as phases of one launch, each of
-  /// them as its own Choose says: one kernel, with barriers. Each has a schedule and reads from
-  /// those before it only. One set alone is that set.
+  /// As Evaluate and Choose, for sets that run as sequential phases of one launch (one kernel with
+  /// barriers), each with the schedule of its own Choose. Each set must have a schedule and may
+  /// read only from earlier sets. A single set is evaluated as itself.
   absl::StatusOr<const GroupVerdict*> EvaluateInTurn(const Turns& turns);
   absl::StatusOr<const GroupChoice*> ChooseInTurn(const Turns& turns);
-  /// Makes these pipelines those of ChooseInTurn(turns) and of all that equal them, whatever is
-  /// better. InvalidArgument, naming the field of a LockedChoice, if it cannot be.
+  /// Fixes the pipelines of ChooseInTurn(turns), and of all equal turns, regardless of estimates.
+  /// InvalidArgument, naming the field of a LockedChoice, if they are impossible.
   absl::Status PinInTurn(const Turns& turns, const std::vector<LockedPipeline>& pipelines);
 
-  /// For each value of Choose(loops).program the value of the whole program it stands for.
+  /// By value of Choose(loops)->program: the value of the whole program.
   std::vector<ValueId> Values(const std::vector<LoopId>& loops);
 
-  /// Makes `choice`, which nobody vouches for, the choice of `loops` and all that equal them,
-  /// whatever is better. InvalidArgument, naming what is wrong with it, if it does not fit.
+  /// Fixes the choice of `loops`, and of all equal sets, to an untrusted `choice`, regardless of
+  /// estimates. InvalidArgument, naming the field, if it does not fit.
   absl::Status Pin(const std::vector<LoopId>& loops, const LockedChoice& choice);
-  /// What Pin(loops, choice) would make the choice of `loops`; nothing is remembered.
+  /// The choice that Pin(loops, choice) would set, and its verdict; caches nothing. Fails as Pin.
   absl::StatusOr<TriedChoice> Try(const std::vector<LoopId>& loops, const LockedChoice& choice);
-  /// Other ways to cut what is cut as `choice` says: of each part in turn those that are enumerated
-  /// and those near its own, of a part that is not split also the splits that are tried. Those
-  /// whose estimate is at most `most_us` and which hold no more than `most_bytes` for a run, as
-  /// different from each other as can be first, then by estimate; no two with one schedule. None of
-  /// what runs in turn. Fails only as the cancel token says.
+  /// Other tilings of a set that is tiled as `choice`. Each differs in one part: an enumerated
+  /// tiling, one near the part's own, or a split that SplitChoices tries. Returns those with an
+  /// estimate of at most `most_us` microseconds that hold at most `most_bytes` during a run; no two
+  /// have equal schedules. Order: the best of each different form first, then the second best of
+  /// each, by estimate. Empty for sequential phases.
   absl::StatusOr<std::vector<AlternativeTiling>> AlternativeTilings(
       const std::vector<LoopId>& loops, const LockedChoice& choice, double most_us,
       int64_t most_bytes);
-  /// The same for a repeat, of whose body `lock` is.
+  /// As Pin, for a repeat whose body follows `lock`.
   absl::Status PinRepeat(LoopId repeat, std::shared_ptr<const PlanLock> lock);
 
-  /// As Evaluate, if `unneeded`, which these ops compute, were neither returned nor read outside of
-  /// them (kNoValue: all is as it is), and if there were no rules. Nothing is remembered.
+  /// As Evaluate, but without rules, and as if `unneeded` (a value that these ops compute) were
+  /// neither returned nor read by other ops; kNoValue: no such value. Caches nothing.
   absl::StatusOr<GroupVerdict> EvaluateWithout(const std::vector<LoopId>& loops, ValueId unneeded);
-  /// What ops without a place on the device lack of one; nothing where that is not why they have no
-  /// schedule.
+  /// For explicit memory: by how much a set without a schedule exceeds the on-chip memory. nullopt
+  /// if that is not why it has none.
   std::optional<FitProbe> Probe(const std::vector<LoopId>& loops) const;
 
   /// True if the program returns `v` or an op outside of `loops` (ascending) reads it.
   bool NeededOutside(ValueId v, const std::vector<LoopId>& loops) const;
-  /// Bytes of what these ops (ascending) leave in memory between kernels: values that ops outside
-  /// of them read, and that neither the caller nor the prepared weights hold.
+  /// Bytes that these ops (ascending) leave in the arena between kernels: values that other ops
+  /// read, except outputs and prepared values.
   int64_t KeptBytes(const std::vector<LoopId>& loops) const;
   bool IsReturned(ValueId v) const { return returned_[static_cast<size_t>(v)]; }
 
-  /// True if Evaluate(loops) would make no schedule.
+  /// True if Evaluate(loops) would use a cached result and make no schedule.
   bool IsKnown(const std::vector<LoopId>& loops);
-  /// Loop ops of all sets that schedules were made for: what evaluating has cost so far.
+  /// Total number of loop ops in all sets that schedules were made for: the cost of evaluation so
+  /// far.
   int64_t scheduled_ops() const { return scheduled_ops_; }
-  /// OK, or as the cancel token says; for what takes long without evaluating.
+  /// OK, or as the cancel token says. For long work that evaluates nothing.
   absl::Status CheckCancel() const {
     return cancel_ == nullptr ? absl::OkStatus() : cancel_->Check();
   }
@@ -176,101 +180,101 @@ class GroupEvaluator {
   const Program& program() const { return program_; }
   const DeviceSpec& device() const { return device_; }
   int threads() const { return device_.threads; }
-  /// True for values that depend on weights and constants only.
+  /// True for values that depend only on weights and constants.
   bool IsConstant(ValueId v) const { return constant_[static_cast<size_t>(v)]; }
-  /// True if all values that these ops compute are.
+  /// True if all values that these ops compute are constant.
   bool AreConstant(const std::vector<LoopId>& loops) const;
 
-  /// What decides the choice for `loops` and for sets of them: the classes of the ops, how they are
-  /// connected, what is needed outside, what rules say. Equal keys have equal choices. The
-  /// result is valid until the next call of a function that is not const.
+  /// A key of everything that decides the choice for `loops`: the classes of the ops, their
+  /// connections, which values are needed outside, and rules. Equal keys have equal choices. Valid
+  /// until the next call of a non-const function.
   const std::vector<int>& Key(const std::vector<LoopId>& loops);
 
-  /// True if an op reads, reinterpreted, what another one writes: in memory only, so not within one
-  /// kernel.
+  /// True if an op reads the result of another one through a reinterpretation. That needs memory,
+  /// so one kernel cannot hold both.
   bool ReadsReinterpreted(const std::vector<LoopId>& loops) const;
 
  private:
-  // Sets that run side by side in one launch.
+  // The largest number of sets that run side by side in one launch.
   static constexpr size_t kMostBeside = 16;
 
   struct Known {
     GroupVerdict verdict;
     std::shared_ptr<const GroupChoice> choice;  // null: not kept
-    /// Where registered kernels fit: what generated code would be.
+    /// If registered kernels fit: the verdict of generated code.
     std::shared_ptr<const GroupVerdict> generated = nullptr;
   };
-  /// Puts the best registered kernel for `loops` in the place of what `known` has, if it is forced
-  /// or no slower.
+  /// Replaces `known` by the best registered kernel for `loops` if that is forced or no slower.
   void WeighRegistered(const std::vector<LoopId>& loops,
                        const std::vector<RegisteredMatch>& matches, Known* known) const;
   std::shared_ptr<const GroupChoice> ChoiceOfRegistered(const RegisteredMatch& match,
                                                         const Estimate& estimate) const;
-  /// The ops in sets that no value connects.
+  /// The connected components of the ops.
   std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops);
   /// The kernel of an opaque op.
   absl::StatusOr<std::shared_ptr<GroupChoice>> ChoiceOfOpaque(LoopId opaque) const;
-  /// What is known about a set that holds one.
+  /// The result for a set that holds an opaque op.
   absl::StatusOr<Known> FindOpaque(const std::vector<LoopId>& loops);
-  /// What is known about a set, found out now if nothing was; not for ReadsReinterpreted.
+  /// The result for a set, computed if it is not cached. Not for sets that ReadsReinterpreted.
   absl::StatusOr<Known*> Find(const std::vector<LoopId>& loops);
-  /// The same for a set that holds a repeat.
+  /// The result for a set that holds a repeat.
   absl::StatusOr<Known> FindRepeat(const std::vector<LoopId>& loops);
-  /// And for one alone, its body planned by `lock`, or freely without.
+  /// The result for a repeat alone, its body planned by `lock`; null: freely.
   absl::StatusOr<Known> RepeatBy(LoopId repeat, std::shared_ptr<const PlanLock> lock);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> ChoiceOf(const std::vector<LoopId>& loops,
                                                               const Known& known);
-  /// `whole`: with the choice, else it may be left out where it is easily made again.
-  /// `without`: as EvaluateWithout says of it; not set: as it is.
+  /// `whole`: with the choice; otherwise the choice may be omitted if it is cheap to make again.
+  /// `without`: as EvaluateWithout; unset: the set as it is.
   absl::StatusOr<Known> Search(const std::vector<LoopId>& loops, bool whole,
                                std::optional<ValueId> without = std::nullopt);
   absl::StatusOr<Known> SearchWhole(const std::vector<LoopId>& loops, ValueId unneeded);
-  /// The ops as a program of their own: `values` are its values in the whole one, `outside` says
-  /// which of them others need (not `unneeded`). Returns those of its ops that do something.
+  /// Extracts the ops to a program. `values`: by value of it, the value of the whole program.
+  /// `outside`: by value of it, whether other ops need it (false for `unneeded`). Returns its ops
+  /// that compute something.
   std::vector<LoopId> ProgramOf(const std::vector<LoopId>& loops, ValueId unneeded,
                                 std::vector<ValueId>* values, std::vector<bool>* outside,
                                 Program* program) const;
-  /// Drops roundings that nobody outside sees, as far as the numerics allow; returns the ops of
-  /// `program` that do something then.
+  /// Drops roundings that are not visible outside, where the numerics allow it. Returns the ops of
+  /// `program` that still compute something.
   std::vector<LoopId> Rounded(const std::vector<bool>& outside, Program* program) const;
-  /// The ops as a group of a program of their own, in `out`.
+  /// Extracts the ops to a group of a program of its own, in `out`.
   Refusal Extract(const std::vector<LoopId>& loops, ValueId unneeded, GroupChoice* out) const;
   CandidateOptions Candidates() const;
   absl::StatusOr<Known> SearchSideBySide(const std::vector<LoopId>& loops,
                                          const std::vector<std::vector<LoopId>>& parts, bool whole,
                                          std::optional<ValueId> without);
   using Choices = std::vector<std::shared_ptr<const GroupChoice>>;
-  /// What joining schedules takes: of every part its schedule, names of its params, and for each
-  /// value of its program that of the whole one.
+  /// The input for joining schedules, by part: its schedule, the names of its params, and by value
+  /// of its program the value of the whole one.
   struct Joining {
     std::vector<const Schedule*> schedules;
     std::vector<std::vector<int>> names;
     std::vector<std::vector<ValueId>> values;
   };
   Joining NameParams(const std::vector<std::vector<LoopId>>& parts, const Choices& made);
-  /// `made[i]`, the choice of part i, side by side.
+  /// Joins made[i], the choice of part i, side by side.
   Known Join(const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts,
              Choices made, bool whole);
   absl::StatusOr<const Known*> FindInTurn(const Turns& turns);
   std::vector<int> KeyInTurn(const std::vector<LoopId>& loops, const Turns& turns);
-  /// `pinned` null: with the pipelines that gain.
+  /// `pinned` null: forms the pipelines that gain.
   absl::StatusOr<Known> JoinInTurn(const std::vector<LoopId>& loops, const Turns& turns,
                                    const std::vector<LockedPipeline>* pinned);
-  /// What Try makes of parts that are made.
+  /// Implements Try, given the choice of each part.
   absl::StatusOr<TriedChoice> TryBeside(const std::vector<LoopId>& loops,
                                         const std::vector<std::vector<LoopId>>& parts,
                                         Choices made);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> MakePinned(const std::vector<LoopId>& loops,
                                                                 const LockedCut& cut);
-  /// Cuts of a part of a group beside `cut`, in no order that means anything.
+  /// Alternative tilings of a part of a group that is tiled as `cut`, in no particular order.
   absl::StatusOr<std::vector<LockedCut>> CutsBeside(const std::vector<LoopId>& part,
                                                     const LockedCut& cut);
   absl::Status CutAs(const LockedCut& cut, GroupChoice* made) const;
-  /// The program and params of a choice whose parts and joined schedule are known.
+  /// Sets program and params of a choice whose parts and joined schedule are set.
   void Complete(const std::vector<LoopId>& loops, const Turns& parts,
                 const std::vector<std::vector<ValueId>>& values_of_parts,
                 GroupChoice* choice) const;
-  /// What a verdict says of a schedule.
+  /// Fills the fields of a verdict that follow from a schedule.
   void SetTerms(const Schedule& schedule, const Estimate& estimate, GroupVerdict* verdict) const;
   void ClassifyOps();
 
@@ -286,18 +290,18 @@ class GroupEvaluator {
   std::vector<int64_t> bytes_;                // by value
   std::vector<std::vector<LoopId>> readers_;  // by value
   std::vector<int> class_of_op_;              // equal for ops with equal bodies and operand types
-  std::vector<bool> reads_reinterpreted_;     // by op: an input of it
-  std::vector<int> part_;                     // of Parts, by op; -1 but while it runs
-  std::vector<int> set_;                      // by op: last set that Key had it in
+  std::vector<bool> reads_reinterpreted_;     // by op: it reads an input through a reinterpretation
+  std::vector<int> part_;                     // scratch of Parts, by op; -1 outside of it
+  std::vector<int> set_;                      // by op: the last set of Key that held it
   int sets_ = 0;
-  std::vector<int> number_;        // of Key, by value; -1 but while it runs
-  std::vector<int> key_;           // what Key gave last
-  std::vector<ValueId> numbered_;  // of Key
+  std::vector<int> number_;        // scratch of Key, by value; -1 outside of it
+  std::vector<int> key_;           // the last result of Key
+  std::vector<ValueId> numbered_;  // scratch of Key
   std::unordered_map<std::vector<int>, Known, HashOfKey> known_;
-  // By the key of all ops, and the turn of each.
+  // By the key of all ops, and the phase of each.
   std::unordered_map<std::vector<int>, Known, HashOfKey> in_turn_;
   int64_t scheduled_ops_ = 0;
-  size_t kept_ops_ = 0;         // of the choices kept
+  size_t kept_ops_ = 0;         // total ops of the choices that are cached
   GroupVerdict reinterpreted_;  // the refusal of sets that ReadsReinterpreted
 };
 

@@ -7,24 +7,24 @@
 
 namespace fusion {
 
-/// A change of groups must gain more than this, in microseconds: less is noise of the model.
+/// A change of groups must gain more than this many microseconds. Smaller gains are below the
+/// accuracy of the estimates.
 inline constexpr double kMinGainUs = 0.05;
 
-/// With high compute pressure only groups this much faster than their nodes are formed.
+/// With high compute pressure a group must be more than this many times as fast as its nodes.
 inline constexpr double kPressureSpeedup = 1.5;
 
-/// Why one kernel is not worth having in the place of two; empty if it is. As rules weigh the
-/// times.
+/// Why one kernel gains nothing over two, in times as rules weigh them; empty if it gains.
 Refusal WithoutGain(const GroupVerdict& first, const GroupVerdict& second,
                     const GroupVerdict& together);
 
-/// To the nearest of 1/`digits`.
+/// Rounds to the nearest multiple of 1/`digits`: 100 for two decimals.
 double Rounded(double value, double digits);
-/// "3.20 us".
+/// "3.2 us": at most two decimals.
 std::string MicrosecondsText(double us);
 /// "12.31 us together, 12.04 us apart".
 std::string TimesText(double together_us, double apart_us);
-/// Why high compute pressure forbids a group of such a speed-up.
+/// Why high compute pressure forbids a group with this speed-up.
 std::string SpeedupText(double speedup);
 
 }  // namespace fusion

@@ -8,22 +8,22 @@
 namespace fusion {
 namespace {
 
-// Lengths of slices that are tried: the shortest and doubles of it.
+// Number of slice lengths that are tried: the shortest and its doubles.
 constexpr int kMostLengths = 6;
-// What phases must gain of the time that they take with barriers. The estimate knows barriers, but
-// not what it costs that slices even out less what slows one unit down. Measured on 2026-11-22 on
-// two cores of an EPYC (Zen 4) by tests/bench/pipelines.py: results/pipelines-2026-11-22-*.txt.
-// Other devices take it over unmeasured.
+// The least gain, as a fraction of the time with barriers. The estimate includes barriers, but not
+// that slices balance a slow unit less well. Measured on 2026-11-22 on two cores of an EPYC (Zen 4)
+// by tests/bench/pipelines.py: results/pipelines-2026-11-22-*.txt. Used for other devices without a
+// measurement.
 constexpr int kLeastGainPercent = 5;
 
-// Some phases of a schedule as a schedule of their own.
+// A schedule with only some phases of another one.
 Schedule PhasesOf(const Schedule& s, int first, int phases) {
   Schedule out = s;
   out.phases.assign(s.phases.begin() + first, s.phases.begin() + first + phases);
   return out;
 }
 
-// Of phases that are a schedule of their own, as a pipeline.
+// The estimate of a schedule whose phases all run as one pipeline.
 Estimate EstimateAs(PhasePipeline pipeline, const Schedule& apart, const DeviceSpec& device) {
   pipeline.first = 0;
   return EstimateKernel(RunAsPipeline(apart, pipeline), device);
@@ -46,7 +46,7 @@ class PipelineFormer {
           break;
         }
         Refusal slow = Extend(first, count, *slices, &best);
-        // One more phase may take too long, and two more gain.
+        // One more phase may be too slow although two more would gain.
         if (slow.empty() || ends.empty()) ends = std::move(slow);
       }
       if (best.phases > 0) {
@@ -65,7 +65,8 @@ class PipelineFormer {
   std::vector<Refusal> TakeWaits() { return std::move(waits_); }
 
  private:
-  // Makes `best`, of fewer phases, the best pipeline of so many phases if that is faster.
+  // Replaces `best`, which has fewer phases, by the fastest pipeline of `count` phases if that is
+  // faster; otherwise returns the reason.
   Refusal Extend(int first, int count, const std::vector<PipelineSlice>& slices,
                  PhasePipeline* best) const {
     const Schedule apart = PhasesOf(joined_, first, count);
@@ -95,7 +96,7 @@ class PipelineFormer {
     return {};
   }
 
-  // Along each dim with slices of several lengths, and along all of them with the shortest.
+  // Slices of several lengths along each dim, and the shortest slices along all dims.
   std::vector<PhasePipeline> Choices(int first, int count,
                                      const std::vector<PipelineSlice>& slices) const {
     std::vector<PhasePipeline> choices;
@@ -117,7 +118,7 @@ class PipelineFormer {
   std::vector<Refusal> waits_;
 };
 
-// The last pipeline first, so that positions before it stay.
+// Forms the last pipeline first, so that earlier positions stay valid.
 Pipelined With(Schedule joined, const Estimate& estimate, std::vector<PhasePipeline> pipelines,
                std::vector<Refusal> waits, const DeviceSpec& device) {
   Pipelined out{.pipelines = std::move(pipelines), .waits = std::move(waits), .estimate = estimate};

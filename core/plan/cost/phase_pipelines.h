@@ -10,27 +10,28 @@
 
 namespace fusion {
 
-/// A launch of several phases, of which some run as pipelines.
+/// A launch of several phases, some of which run as pipelines.
 struct Pipelined {
   Schedule schedule;
-  std::vector<PhasePipeline> pipelines;  // in the phases before, ascending
-  /// By phase before, but for the last one: why the next one waits until it is over. Empty: it does
-  /// not.
+  std::vector<PhasePipeline> pipelines;  // ascending; phases are numbered as before joining
+  /// By original phase, except the last: why the next phase waits at a barrier. Empty: both are in
+  /// one pipeline.
   std::vector<Refusal> waits;
-  Estimate estimate;  // of the launch, as given, with them
+  Estimate estimate;  // the given estimate, adjusted for the pipelines
 };
 
-/// Runs neighbouring phases of `joined` as pipelines wherever that is estimated to take clearly
-/// less time than barriers. `estimate` is that of the launch. Deterministic.
+/// Runs adjacent phases of `joined` as pipelines wherever that is estimated to take at least 5 %
+/// less time than barriers. `estimate` is that of the whole launch. Pure; deterministic.
 Pipelined FormPipelines(Schedule joined, const Estimate& estimate, const DeviceSpec& device);
 
-/// Runs these phases as pipelines, whatever is better. InvalidArgument, naming the field, if they
-/// cannot.
+/// Runs exactly the phases that `pinned` names as pipelines. InvalidArgument, naming the field, if
+/// that is impossible. Pure.
 absl::StatusOr<Pipelined> PinPipelines(Schedule joined, const Estimate& estimate,
                                        const std::vector<LockedPipeline>& pinned,
                                        const DeviceSpec& device);
 
-/// How a lock names pipelines; `schedule` has them or is the one before.
+/// Pipelines in the form that locks store. `schedule` is the launch before or after the pipelines
+/// were formed.
 std::vector<LockedPipeline> LockedOf(const Schedule& schedule,
                                      const std::vector<PhasePipeline>& pipelines);
 

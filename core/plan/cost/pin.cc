@@ -13,7 +13,7 @@
 namespace fusion {
 namespace {
 
-// -1 if there is none.
+// -1: none.
 DimId FindDim(const Smg& smg, const std::string& name) {
   for (size_t d = 0; d < smg.dims.size(); ++d) {
     if (smg.dims[d].name == name) return static_cast<DimId>(d);
@@ -21,8 +21,8 @@ DimId FindDim(const Smg& smg, const std::string& name) {
   return -1;
 }
 
-// What a kernel of a family does at run time with the tiles of dims that are not as long as in its
-// largest member (RunTile): `extents` are those of that one.
+// Adapts tiles of a family's kernel, as RunTile does at run time, for dims that are shorter than in
+// the largest member. `extents`: the extents of that member.
 void FitGrid(const std::vector<int64_t>& extents, const Smg& smg, int threads,
              std::vector<GridDim>* grid) {
   auto tiles = [&](const GridDim& g) { return (smg.dim(g.dim).extent + g.tile - 1) / g.tile; };
@@ -44,7 +44,7 @@ void FitGrid(const std::vector<int64_t>& extents, const Smg& smg, int threads,
   }
 }
 
-// Checks that every op is in one group.
+// Checks that every op is in exactly one group.
 absl::Status CheckCover(const PlanLock& lock, const Program& program) {
   std::vector<int> group_of(program.ops.size(), -1);
   for (size_t g = 0; g < lock.groups.size(); ++g) {
@@ -70,7 +70,7 @@ absl::Status CheckCover(const PlanLock& lock, const Program& program) {
   return absl::OkStatus();
 }
 
-// Ops that are cut as one: a group, or a turn of one.
+// Ops with one tiling: a group, or a sequential phase (turn) of one.
 struct Unit {
   size_t group = 0;
   int turn = -1;  // -1: the whole group
@@ -84,7 +84,7 @@ struct Unit {
   }
 };
 
-// The turns of a group; they hold its ops once.
+// Adds the turns of a group and checks that they hold each of its ops once.
 absl::Status AddTurns(const PlanLock& lock, size_t g, std::vector<Unit>* units) {
   const LockedGroup& group = lock.groups[g];
   std::vector<bool> seen(group.ops.size(), false);
@@ -123,8 +123,8 @@ absl::StatusOr<std::vector<Unit>> UnitsOf(const PlanLock& lock) {
   return units;
 }
 
-// Checks that every unit runs behind those it reads from; then none of them lies between the ops
-// of another.
+// Checks that every unit runs after those that it reads from. Then no unit is between the ops of
+// another one.
 absl::Status CheckOrder(const std::vector<Unit>& units, const Program& program) {
   OpLinks links(program);
   std::vector<size_t> unit_of(program.ops.size(), 0);
@@ -146,7 +146,7 @@ absl::Status CheckOrder(const std::vector<Unit>& units, const Program& program) 
   return absl::OkStatus();
 }
 
-// What is known before the first run must not wait for one.
+// Values that are known before the first run must not depend on a run.
 absl::Status CheckConstants(const std::vector<LoopId>& loops, const GroupEvaluator& evaluator) {
   if (evaluator.AreConstant(loops)) return absl::OkStatus();
   for (LoopId l : loops) {
@@ -184,7 +184,7 @@ absl::Status PinUnit(const Unit& unit, const PlanLock& lock, GroupEvaluator* eva
   return evaluator->Pin(loops, lock.choices[static_cast<size_t>(unit.choice)]);
 }
 
-// Makes the turns of each launch, which are pinned, one.
+// Joins the pinned turns of each launch.
 absl::Status PinLaunches(const std::vector<Unit>& units, const PlanLock& lock,
                          const Grouping& grouping, GroupEvaluator* evaluator) {
   for (size_t u = 0; u < units.size();) {
@@ -315,7 +315,7 @@ PlanLock DecisionsOf(const PlannedModel& model) {
   lock.choices = model.choices;
   std::map<const PlannedModel*, int> body_of;  // equal repeats have one
   for (size_t g = 0; g < model.groups.size(); ++g) {
-    // Packs a weight: follows from the kernels that read it. Or runs in a loop.
+    // Packs a weight, which follows from the kernels that read it; or runs in a loop.
     if (model.groups[g].empty()) continue;
     auto body = model.bodies.find(static_cast<int>(g));
     if (body == model.bodies.end()) {

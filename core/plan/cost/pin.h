@@ -10,28 +10,28 @@
 
 namespace fusion {
 
-/// The dim of that name, which `field` of a lock gives: InvalidArgument, naming both, if there is
-/// none.
+/// The dim named `name`. InvalidArgument, naming `field` (a field of a lock) and `name`, if there
+/// is none.
 absl::StatusOr<DimId> DimOf(std::string_view field, const std::string& name, const Smg& smg);
 
-/// A choice in words that a lock can hold.
+/// The tiling of a choice in the form that locks store.
 LockedCut CutOf(const FusionGroup& group, const Choice& choice);
 
-/// Inverse of CutOf, for a cut that nobody vouches for: InvalidArgument, naming the field, if it
-/// does not fit the group or the device (CheckChoice). `use`: as in PlanLock.
+/// Inverse of CutOf, for an untrusted tiling. InvalidArgument, naming the field, if it does not fit
+/// the group or the device (CheckChoice). `use` as in PlanLock.
 absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group,
                                   const DeviceSpec& device, bool bitwise,
                                   LockUse use = LockUse::kAsIs);
 
-/// The groups of `lock`, which nobody vouches for, in its order, and which of them are phases of
-/// one launch; `evaluator` then has the choices of the lock for them. InvalidArgument, naming the
-/// field ("lock.groups[3].ops[1]: ..."), unless they hold every loop op of the evaluator's program
-/// once, run one after the other, and have schedules.
+/// The groups of an untrusted lock, in its order, with Grouping::follows. Afterwards `evaluator`
+/// returns the lock's choices for them. InvalidArgument, naming the field ("lock.groups[3].ops[1]:
+/// ..."), unless the groups hold every loop op of the evaluator's program exactly once, can run one
+/// after the other, and have schedules.
 absl::StatusOr<Grouping> PinGroups(const PlanLock& lock, GroupEvaluator* evaluator);
 
-/// The groups and cuts of a plan, and nothing else of a lock.
+/// A lock with only the groups and tilings of a plan.
 PlanLock DecisionsOf(const PlannedModel& model);
-/// The same, to be followed by other graphs.
+/// The same as a lock for other graphs, which follow it as `use` says.
 std::shared_ptr<const PlanLock> LockFor(const PlannedModel& model, LockUse use);
 
 }  // namespace fusion

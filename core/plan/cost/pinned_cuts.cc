@@ -12,7 +12,7 @@
 
 namespace fusion {
 
-// How `made->group` becomes a kernel, as a cut says that nobody vouches for.
+// Lowers `made->group` with an untrusted tiling.
 absl::Status GroupEvaluator::CutAs(const LockedCut& cut, GroupChoice* made) const {
   const bool bitwise = Candidates().bitwise;
   const LockUse use = options_.lock == nullptr ? LockUse::kAsIs : options_.lock->use;

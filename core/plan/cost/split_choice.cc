@@ -9,15 +9,16 @@
 namespace fusion {
 namespace {
 
-// A shorter part is over before its partial results are worth their way through memory.
+// The least length of a part. A shorter one does not pay for moving its partial results through
+// memory.
 constexpr int64_t kLeastPart = 16;
-// Numbers of parts that are tried, the smallest that fill the units.
+// How many numbers of parts are tried, the smallest that fill the units first.
 constexpr size_t kMostSplits = 2;
-// Dims that are tried.
+// How many dims are tried.
 constexpr size_t kMostDims = 2;
 
-// Divisors of `extent` that are numbers of parts: those that fill the units, smallest first, up to
-// one that leaves none over; if none does, the largest.
+// Divisors of `extent` to try as numbers of parts: those that fill the units, smallest first, up to
+// one that fills them exactly; if there is none, the largest divisor.
 std::vector<int64_t> PartsOf(int64_t extent, int64_t needed) {
   std::vector<int64_t> enough;
   int64_t largest = 0;
@@ -32,7 +33,7 @@ std::vector<int64_t> PartsOf(int64_t extent, int64_t needed) {
   return enough;
 }
 
-// The reduced dims along which there is most to add up, those with most first.
+// The reduced dims with the most work, descending.
 std::vector<DimId> MostReduced(const Smg& smg) {
   std::vector<std::pair<double, DimId>> work;
   for (DimId d = 0; d < static_cast<DimId>(smg.dims.size()); ++d) {
@@ -133,13 +134,14 @@ absl::StatusOr<std::vector<std::shared_ptr<GroupChoice>>> SplitChoices(
     const Estimate& best, const CancelToken* cancel) {
   std::vector<std::shared_ptr<GroupChoice>> found;
   int64_t needed = (device.threads + best.tasks - 1) / std::max<int64_t>(best.tasks, 1);
-  // Sums in index order are not sums of sums; two phases take their starts at least.
+  // Bitwise plans need sums in index order, which sums of parts are not. Two phases take at least a
+  // launch and a barrier.
   double least_us = (device.launch_s + device.barrier_s) * 1e6;
   if (needed < 2 || options.bitwise || best.time_us < least_us) return found;
   for (DimId d : MostReduced(group.smg)) {
     for (int64_t parts : PartsOf(group.smg.dim(d).extent, needed)) {
       absl::StatusOr<SplitGroups> split = SplitGroup(group, d, parts);
-      if (!split.ok()) break;  // by whatever number
+      if (!split.ok()) break;  // it fails for every number of parts
       auto choice = InTwoPhases(group, *std::move(split), {group.smg.dim(d).name, parts}, device,
                                 options, cancel);
       if (WasGivenUp(choice.status())) return choice.status();

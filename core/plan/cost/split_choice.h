@@ -6,33 +6,37 @@
 
 namespace fusion {
 
-/// The best schedule of a group by estimate. The status says why there is none; a cancelled search
-/// ends as its token says.
+/// The best schedule of a group by estimate, with its tiling.
 struct BestSchedule {
   Lowered lowered;
   LockedCut cut;
   Estimate estimate;
 };
+/// FailedPrecondition with the refusal if the group has no schedule; otherwise fails only as
+/// `cancel` (may be null) says.
 absl::StatusOr<BestSchedule> FindBestSchedule(const FusionGroup& group, const DeviceSpec& device,
                                               const CandidateOptions& options,
                                               const CancelToken* cancel);
 
-/// Choices in two phases: a reduced dim is split between units that the best schedule of the whole,
-/// whose estimate is `best`, leaves idle. `parts` are the phases; `source` says where each param
-/// comes from, and their values have the numbers of `group`. None if no unit is idle.
+/// Choices in two phases (split-K): a reduced dim is split between units that the best schedule of
+/// the whole group leaves idle. `best` is the estimate of that schedule. `parts` of a choice are
+/// the phases, `source` says where each param comes from; values have the numbers of `group`. Empty
+/// if no unit is idle, for bitwise plans, or if two phases cannot be faster. Fails only as `cancel`
+/// (may be null) says.
 absl::StatusOr<std::vector<std::shared_ptr<GroupChoice>>> SplitChoices(
     const FusionGroup& group, const DeviceSpec& device, const CandidateOptions& options,
     const Estimate& best, const CancelToken* cancel);
 
-/// The best of those whose estimate is below `best`. Null if there is none.
+/// The fastest of SplitChoices, if its estimate is below `best`; null otherwise.
 absl::StatusOr<std::shared_ptr<GroupChoice>> ChooseSplit(const FusionGroup& group,
                                                          const DeviceSpec& device,
                                                          const CandidateOptions& options,
                                                          const Estimate& best,
                                                          const CancelToken* cancel);
 
-/// The choice for a group that its two phases, of SplitGroup, make; `parts` says what was split.
-/// As ChooseSplit gives it.
+/// The choice for a group made of its two phases (SplitGroup), in the form of SplitChoices.
+/// `parts`: the dim that was split and the number of parts. Fails if the phases cannot be joined
+/// (PutInPhases).
 absl::StatusOr<std::shared_ptr<GroupChoice>> JoinPhases(
     const FusionGroup& group, LockedTile parts,
     std::vector<std::shared_ptr<const GroupChoice>> phases, const DeviceSpec& device);

@@ -12,7 +12,7 @@ namespace {
 
 using Key = std::vector<int>;
 
-// The sets of ops that run as phases of launches.
+// The sets of ops that run as sequential phases of launches.
 std::vector<std::vector<LoopId>> TurnsOf(const PlannedModel& model) {
   std::vector<std::vector<LoopId>> sets;
   for (size_t g = 0; g < model.groups.size(); ++g) {
@@ -26,7 +26,7 @@ std::vector<std::vector<LoopId>> TurnsOf(const PlannedModel& model) {
   return sets;
 }
 
-// Why kernels are left out, with how many.
+// Counts excluded kernels by reason.
 class LeftOut {
  public:
   void Add(int kernel, std::string_view why) { kernels_[std::string(why)].insert(kernel); }

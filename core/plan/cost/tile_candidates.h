@@ -9,7 +9,7 @@
 
 namespace fusion {
 
-/// A way to cut a kernel of a plan that is not the model's pick, as far as a planner can take it.
+/// An alternative tiling of a kernel of a plan, with the kernel that it gives.
 struct TileCandidate {
   LockedChoice choice;
   std::string tiles;  // TilesText
@@ -17,34 +17,36 @@ struct TileCandidate {
   PlannedKernel kernel;
 };
 
-/// A kernel of a plan that may be cut otherwise.
+/// A kernel of a plan that has alternative tilings.
 struct TunableKernel {
-  std::vector<LoopId> ops;  // of the first group that it runs
-  int group = 0;            // that one, in Plan::groups
-  double run_us = 0;        // estimated time of all its launches in a run
-  LockedChoice pick;        // how it is cut
+  std::vector<LoopId> ops;  // of the first group that runs it
+  int group = 0;            // that group, in Plan::groups
+  double run_us = 0;        // estimated time of all its launches in one run
+  LockedChoice pick;        // its tiling in the plan
 };
 
-/// An estimate that is wrong by more than this is a fault of the model, not of its picks: cuts that
-/// are estimated to take so many times as long as the pick are not tried. Chosen, not measured.
+/// Tilings with more than this many times the estimate of the pick are not tried: an estimate that
+/// is wrong by more is a fault of the model, not of the pick. Chosen, not measured.
 inline constexpr double kMostTimes = 2;
 
-/// What a search may try of a plan: the kernels that it generates for its runs. Left out are
-/// registered kernels, what runs once (prepare), bodies of loops, and launches of several phases
-/// with the kernels that equal one of them. Not thread-safe. What it is made from outlives it.
+/// The kernels of a plan whose tilings a search may change: generated kernels that runs execute.
+/// Excluded are registered kernels, opaque ops, kernels that run once (prepare), bodies of loops,
+/// and launches of several phases together with kernels equal to one of their phases. Not
+/// thread-safe. Constructor arguments must outlive it.
 class TileChoices {
  public:
-  /// `model`: of `options`, without a lock, of static shape. `cancel` may be null.
+  /// `model`: a plan with these `options`, without a lock, of static shapes. `cancel` may be null.
   TileChoices(const PlannedModel& model, const DeviceSpec& device, const PlanOptions& options,
               const CancelToken* cancel);
 
-  /// Those with most of the estimated time first.
+  /// Descending by run_us.
   const std::vector<TunableKernel>& kernels() const { return kernels_; }
-  /// How many kernels are not among them, and why; empty: none.
+  /// The number of excluded kernels, by reason; empty: none.
   const std::string& left_out() const { return left_out_; }
 
-  /// At most `most` other ways to cut a kernel, the most promising first; with high memory pressure
-  /// none that holds more for a run. Deterministic; fails only as `cancel` says.
+  /// At most `most` other tilings of a kernel, the most promising first. With high memory pressure
+  /// only tilings that hold no more memory during a run. Deterministic; fails only as `cancel`
+  /// says.
   absl::StatusOr<std::vector<TileCandidate>> Others(const TunableKernel& kernel, size_t most);
 
  private:

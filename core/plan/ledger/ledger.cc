@@ -19,25 +19,25 @@
 namespace fusion {
 namespace {
 
-// Groups on the way between two, in one place of a cyclic pair.
+// Groups on paths between two groups that a DecisionPlace lists at most.
 constexpr size_t kMostSetsBetween = 8;
-// Of the groups that read a value: how many later ones each is paired with, and how much later
-// these may run.
+// For the groups that read a value: how many later ones each is paired with, and how many groups
+// apart these may be.
 constexpr size_t kMostSiblings = 8;
 constexpr int kMostApart = 64;
 
 using Loops = LedgerWriter::Loops;
 
-// Of what was taken: a rule, or memory pressure, may want what loses.
+// For accepted joins: a rule or memory pressure may want one that loses time.
 std::string GainText(double benefit_us) {
   return benefit_us < 0 ? StrCat("loses ", MicrosecondsText(-benefit_us))
                         : StrCat("gains ", MicrosecondsText(benefit_us));
 }
 
-// Of what differs in launches alone: to the nanosecond.
+// For differences in launches only: rounded to a nanosecond.
 std::string LaunchText(double us) { return StrCat(Rounded(us, 1000), " us"); }
 
-// What memory pressure weighs.
+// The bytes that memory pressure weighs.
 std::string KeptText(int64_t saved_bytes) {
   return StrCat("; leaves ", saved_bytes, " B less in memory between kernels");
 }
@@ -53,7 +53,7 @@ absl::Status LedgerWriter::AddGroups() {
     if (!inner_[g]) {
       RETURN_IF_ERROR(AddGroup(g, parts[g]));
     } else if (!groups_[g].empty()) {
-      // It stands for the loop; the ledger of the body tells of it.
+      // The group stands for the loop; the body's ledger has its entry.
       ASSIGN_OR_RETURN(const GroupVerdict* loop, evaluator_.Evaluate(groups_[g]));
       estimates_.back() = loop->estimate;
     }
@@ -180,7 +180,7 @@ absl::Status LedgerWriter::AddGroup(size_t g, const std::vector<size_t>& parts) 
   const Loops& loops = groups_[g];
   const Estimate& whole = plan_.groups[g].estimate;
   ASSIGN_OR_RETURN(const std::string rules, About(g));
-  // A group that only packs a weight has no ops: its label tells it from others.
+  // A group that only packs a weight has no ops; its label distinguishes it.
   EntryKey key = loops.empty() ? EntryKey{{}, plan_.groups[g].label}
                                : KeyOf(DecisionSubject::kGroup, loops, {}, rules);
   PlanDecision* entry = Entry(DecisionSubject::kGroup, std::move(key));

@@ -12,15 +12,15 @@
 
 namespace fusion {
 
-/// The decision ledger of a plan, into `model->plan`: why every group is one kernel, why every two
-/// of its groups of which one reads from the other are two, why near ones are that read the same
-/// value, and what became of each candidate of `considered`. With the terms of both sides and of
-/// the whole, and with the smallest change that would turn the verdict, worked out from the
-/// estimates or by trying. Equal entries are one.
+/// Writes the decision ledger of a plan to `model->plan`. It has an entry for every group (why its
+/// nodes are one kernel), every two groups with an edge between them (why they are two), near
+/// groups that read the same value, and every candidate of `considered`. An entry has the terms of
+/// both sides and of the whole, and the smallest change that would reverse the verdict, computed
+/// from the estimates or found by trying. Equal entries are merged.
 ///
-/// `model` is complete but for this; `by_node` are the sets of ops with one kernel a node. What
-/// `evaluator` knows is used, what it does not know it is asked. Deterministic; fails only as its
-/// cancel token says.
+/// `model` must be complete except for the ledger. `by_node`: the groups with one kernel per node.
+/// `evaluator` is used for what it has cached and evaluates the rest. Deterministic; fails only as
+/// the evaluator's cancel token says.
 absl::Status WriteLedger(const Graph& graph, ProgramOf of,
                          const std::vector<std::vector<LoopId>>& by_node,
                          const std::vector<Considered>& considered, const PlanOptions& options,

@@ -14,7 +14,8 @@
 
 namespace fusion {
 
-/// Writes the entries of one plan.
+/// Writes the entries of one plan. Internal to ledger.cc. Call AddGroups first and Finish last; all
+/// arguments must outlive it. The Add functions fail only as the evaluator does.
 class LedgerWriter {
  public:
   using Loops = std::vector<LoopId>;
@@ -54,21 +55,21 @@ class LedgerWriter {
 
   absl::Status AddPairs(const GroupEdges& order);
 
-  // A view belongs to the group of one of its readers, and the others read through it as well.
+  // Pairs that only a view connects: a view belongs to the group of one of its readers, but other
+  // groups read through it too.
   absl::Status AddViews(const Graph& graph, const std::vector<std::pair<int, int>>& edges);
 
-  // Groups that read the same value might run side by side. Those on one path are left to what lies
-  // between them.
+  // Groups that read the same value and could run side by side. Pairs with a path between them are
+  // left to the entries on that path.
   absl::Status AddSiblings(const GroupEdges& order);
 
   absl::Status AddCandidates();
 
-  // `inner`: entries of bodies of loops.
+  // Moves all entries to the plan. `inner`: entries of loop bodies.
   void Finish(std::vector<PlanDecision> inner);
 
  private:
-  // Equal keys are equal entries: which ops, how they are connected, on which side each is, and
-  // why.
+  // Equal keys are equal entries: the ops, their connections, the side of each, and the reason.
   using EntryKey = std::pair<std::vector<int>, std::string>;
   struct HashOfEntry {
     size_t operator()(const EntryKey& key) const {
@@ -82,60 +83,61 @@ class LedgerWriter {
 
   EntryKey KeyOf(DecisionSubject subject, const Loops& first, const Loops& second, std::string why);
 
-  // The entry with that key, fresh if it has no places yet; null: there are too many.
+  // The entry with that key, created if there is none; null: there are too many entries.
   PlanDecision* Entry(DecisionSubject subject, EntryKey key);
 
   static void SetRefusal(const Refusal& refusal, PlanDecision* entry);
 
   // ---- groups ----
 
-  // By group the sets of by_node_ that it holds ops of.
+  // By group: the sets of by_node_ that share ops with it.
   std::vector<std::vector<size_t>> PartsOfGroups() const;
 
   absl::Status AddGroup(size_t g, const std::vector<size_t>& parts);
 
-  // What rules say of a group, and what registered kernels there are for it.
+  // The effect of rules on a group, and the registered kernels for it, as text.
   absl::StatusOr<std::string> About(size_t g);
 
   // "phases 1 to 2 are a pipeline of slices of 64 of s0_m; "
   static std::string PipelinesText(const LockedChoice& choice);
 
-  // Why kernels are phases of one launch.
+  // Adds to an entry why kernels are phases of one launch.
   void SayInTurn(size_t g, PlanDecision* entry) const;
 
   // ---- pairs ----
 
-  // Groups that read a value which is none of the weights, ascending; by value.
+  // By value that is no weight: the groups that read it, ascending.
   std::map<ValueId, std::vector<int>> ReadersOfValues() const;
 
-  // The entry of two groups, with its refusal, if it is a new one; else null: it holds here too.
+  // A new entry of two groups, with its refusal; null if the entry existed: `place` is then added
+  // to it.
   PlanDecision* PairEntry(DecisionSubject subject, EntryKey key, const Refusal& refusal,
                           DecisionPlace place);
 
-  // Why two groups are two.
+  // Adds why two groups are two.
   absl::Status AddPair(DecisionSubject subject, int a, int b, std::vector<int> between);
 
-  // Why something is not in the same launch as what runs in turn.
+  // Why a group is not in the same launch as sequential phases.
   Refusal InTurnRefusal(int a, int b, size_t between) const;
 
   int PhasesOf(int g) const { return phases_[Index(g)]; }
 
-  // What stands against joining two groups whatever their schedule.
+  // Why two groups cannot be joined, whatever their schedules; empty if they can.
   Refusal BeforeSchedules(const Loops& first, const Loops& second, size_t between) const;
 
   static Refusal Cyclic(size_t between);
 
-  // What stands against having two groups in one launch.
+  // Why two groups cannot be in one launch; empty if they can.
   Refusal BeforeLaunches(const Loops& first, const Loops& second) const;
 
   absl::StatusOr<Refusal> AfterSchedules(const Loops& first, const Loops& second,
                                          const GroupVerdict& together);
 
-  // Whether one kernel was taken for the memory that it saves: it costs time.
+  // Whether one kernel was chosen for the memory that it saves, although it costs time.
   bool IsForMemory(const PlanDecision& entry) const { return pressed_ && entry.benefit_us < 0; }
   static std::vector<WhatIf> WithoutPressure();
 
-  // Whether high compute pressure forbids a group of such times.
+  // Whether high compute pressure forbids a group with these times.
   bool IsTooSlow(double apart_us, double together_us) const;
 
   absl::Status AddView(int first, int second);
@@ -153,28 +155,28 @@ class LedgerWriter {
   absl::Status SetWhatIfs(const Loops& first, const Loops& second, const Refusal& refusal,
                           PlanDecision* entry);
 
-  // How much a candidate would have had to gain to come before the one that took a side of it.
+  // Adds how much a candidate would have to gain to come before the one that took one of its sides.
   absl::Status AddWinnerWhatIfs(const Loops& first, const Loops& second, PlanDecision* entry);
 
   const std::vector<Loops>& by_node_;
   const std::vector<Considered>& considered_;
   const PlanOptions& options_;
-  const bool pressed_;  // memory decided
+  const bool pressed_;  // memory pressure decided
   const std::map<NodeId, std::string>& unfused_nodes_;
   GroupEvaluator& evaluator_;
   WhatIfFinder what_ifs_;
   const Program& program_;
   const std::vector<Loops>& groups_;
-  const std::vector<bool>& inner_;   // by group: of the body of a loop
-  std::vector<Estimate> estimates_;  // by group; of the one that stands for a loop, of all of it
+  const std::vector<bool>& inner_;   // by group: whether it is of a loop body
+  std::vector<Estimate> estimates_;  // by group; for a group that stands for a loop, of all passes
   Plan& plan_;
-  const int64_t inner_candidates_;        // of bodies of loops
-  std::vector<int> phases_;               // by group: that its kernel goes through
-  std::vector<size_t> turns_;             // by group: kernels that run in turn in it; 0: one
-  std::vector<std::string> pipelines_;    // by group: what of them runs without barriers
+  const int64_t inner_candidates_;  // of loop bodies
+  std::vector<int> phases_;         // by group: phases of its kernel
+  std::vector<size_t> turns_;       // by group: kernels that run in it as sequential phases; 0: one
+  std::vector<std::string> pipelines_;    // by group: the phases that run without barriers, as text
   std::vector<PlanDecision> entries_[4];  // groups, pairs, siblings, candidates
   std::unordered_map<EntryKey, size_t, HashOfEntry> entry_of_;
-  std::map<Loops, size_t> winner_of_;  // by the ops of a side: which of considered_ took it
+  std::map<Loops, size_t> winner_of_;  // by the ops of a side: the candidate that took it
 };
 
 }  // namespace fusion

@@ -15,9 +15,9 @@ namespace {
 
 using Loops = std::vector<LoopId>;
 
-// Parts of a refused side that are tried on their own.
+// Limit on parts of a refused side that are tried on their own.
 constexpr size_t kMostTriedParts = 8;
-// A change by more than this factor is no answer to "what would it take".
+// What-ifs with a larger factor are dropped as unrealistic.
 constexpr double kMostFactor = 1000;
 
 // An estimate if memory took `factor` times as long; see EstimateKernel.
@@ -29,9 +29,9 @@ double TimeWithMemory(const Estimate& e, double factor, double overlap) {
          e.launch_us + e.tiling_loss_us;
 }
 
-// The factor on memory times nearest to 1, on one side of it, at which joining gains. The gain is
-// linear between the factors at which a kernel changes from waiting for arithmetic to waiting for
-// memory.
+// The factor on memory times that is nearest to 1, on one side of it, and makes joining gain. The
+// gain is piecewise linear: its slope changes at factors where a kernel changes between
+// compute-bound and memory-bound.
 class MemoryFactor {
  public:
   MemoryFactor(const Estimate& first, const Estimate& second, const Estimate& together,
@@ -70,7 +70,7 @@ class MemoryFactor {
     return TimeWithMemory(first_, factor, overlap_) + TimeWithMemory(second_, factor, overlap_) -
            TimeWithMemory(together_, factor, overlap_);
   }
-  // Where the gain, linear from `low` to `high`, passes the least that counts.
+  // Where the gain, linear from `low` to `high`, crosses the least gain that counts.
   double Between(double low, double high) const {
     double at_low = Gain(low);
     return low + (high - low) * (kMinGainUs - at_low) / (Gain(high) - at_low);
@@ -84,7 +84,7 @@ class MemoryFactor {
 };
 
 struct Sized {
-  double factor;  // how far from what is; at least 1
+  double factor;  // relative to the present value, in either direction; at least 1
   WhatIf what_if;
 };
 
@@ -121,7 +121,7 @@ void AddPartWhatIf(size_t fit, size_t left_out, std::string_view side, std::stri
                                     left_out > 1 ? StrCat(" and ", left_out - 1, " more") : "")});
 }
 
-// What two kernels take that nothing else is known about.
+// The time of two kernels of which nothing else is known.
 std::string ApartText(const PlanDecision& entry) {
   if (!entry.first.has_value() || !entry.second.has_value()) return "";
   return StrCat("; apart they take ",
@@ -145,7 +145,7 @@ std::vector<WhatIf> GainWhatIfs(const GroupVerdict& first, const GroupVerdict& s
   for (Sized& s : sized) {
     if (s.factor <= kMostFactor) out.push_back(std::move(s.what_if));
   }
-  // Always true, and so the last: it says how far off the kernel is, not what to change.
+  // Last, because it always applies: it says how far off the kernel is, not what to change.
   double wanted_us = apart_us - kMinGainUs;
   if (wanted_us > 0) {
     out.push_back({kWhatIfTogetherUs, wanted_us,
@@ -297,7 +297,7 @@ absl::Status WhatIfFinder::AddTried(const Loops& first, const Loops& second, con
   if (!tried) return absl::OkStatus();
   RETURN_IF_ERROR(AddOutsideWhatIfs(first, second, entry));
   if (!no_gain) RETURN_IF_ERROR(AddPartWhatIfs(first, second, entry));
-  // Without a what_if every part was tried: what is in the way is between the two sides themselves.
+  // Without a what-if, every part was tried: the obstacle is between the two sides themselves.
   const bool none = entry->what_ifs.empty();
   if (none || refusal.code == RefusalCode::kReshape) {
     entry->reason += StrCat(none ? "; no part of the two fits one kernel either, and " : "; ",
@@ -333,7 +333,8 @@ int64_t WhatIfFinder::BytesBetween(const Loops& first, const Loops& second) cons
   return bytes;
 }
 
-// A value that both need outside must be written all the same; without that the verdict may turn.
+// A value that is needed outside must be written in any case; without that the verdict may be
+// reversed.
 absl::Status WhatIfFinder::AddOutsideWhatIfs(const Loops& first, const Loops& second,
                                              PlanDecision* entry) {
   Loops both = Union(first, second);
@@ -354,7 +355,8 @@ absl::Status WhatIfFinder::AddOutsideWhatIfs(const Loops& first, const Loops& se
   return absl::OkStatus();
 }
 
-// How far into the second side the first can go, else how much of the first can join the second.
+// The largest part of the second side that the first can join; else the largest part of the first
+// that can join the second.
 absl::Status WhatIfFinder::AddPartWhatIfs(const Loops& first, const Loops& second,
                                           PlanDecision* entry) {
   size_t most = std::min(second.size() - 1, kMostTriedParts);

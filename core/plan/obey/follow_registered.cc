@@ -13,16 +13,16 @@
 namespace fusion {
 namespace {
 
-// Places of one kernel; a pattern that fits more says too little.
+// Limit on matches of one kernel; a pattern with more is too general.
 constexpr size_t kMostMatches = 4096;
-// Exactly representable.
+// The largest integer up to which double is exact.
 constexpr double kMostInteger = 9007199254740992.0;
 
 bool IsRowMajor(const Value& value) {
   return !value.room && StorageStrides(value) == RowMajorStrides(value.type.shape.ToDims());
 }
 
-/// Makes matches of one graph of what the patterns of kernels find there.
+/// Binds matches of kernels' patterns in one graph to loop ops, params and constants.
 class Binder {
  public:
   Binder(const SeenGraph& seen, const Grouping& nodes, GroupEvaluator* evaluator)
@@ -72,7 +72,7 @@ class Binder {
     return StrCat("params[", param, "] ", kernel.param_texts[param]);
   }
 
-  // Which value each param is; all that is read and written must be one.
+  // Finds the value of each param. Every value that the match reads or writes must be a param.
   std::string BindParams(const RuleMatch& found, RegisteredMatch* match) const {
     std::vector<ValueId> values;
     const Program extracted = ExtractProgram(program_, match->loops, &values);

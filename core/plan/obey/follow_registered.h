@@ -12,25 +12,25 @@
 
 namespace fusion {
 
-/// What became of registered kernels in one graph.
+/// The result of matching registered kernels in one graph.
 struct RegisteredOutcome {
-  std::vector<PlanFallback> fallbacks;  // places of those that are not to be used
-  /// "registered kernel "leaky" does not run at ...: ...", for the operator of the server.
+  std::vector<PlanFallback> fallbacks;  // places of kernels that must not run
+  /// For the server's operator: "registered kernel "leaky" does not run at ...: ...".
   std::vector<std::string> notes;
 };
 
-/// Nodes of `seen.graph` that one of the kernels may compute, as far as the graph alone says: a
-/// kernel whose conditions ask what generated code takes is taken to fulfil them. Nodes in
-/// `unfused_nodes` are in no match. Fails only as MatchRules does, and not beyond its limits: a
-/// kernel of so many places does not run.
+/// Nodes of `seen.graph` that a kernel may compute according to the graph alone: conditions on the
+/// cost of generated code count as true. Nodes in `unfused_nodes` are in no match. A kernel with
+/// too many matches does not run and is no error; otherwise fails as MatchRules does.
 absl::StatusOr<std::set<NodeId>> NodesOfRegistered(
     const SeenGraph& seen, const DeviceSpec& device, const RegisteredKernels& kernels,
     const std::map<NodeId, std::string>& unfused_nodes);
 
-/// Lets `evaluator` weigh registered kernels wherever they fit, and makes what forced ones compute
-/// one group of `start` each, which is made of groups of `nodes` (one a node). Kernels in `unused`
-/// (name -> why) do not run; their places are fallbacks. Nodes in `unfused_nodes` are in no match.
-/// Fails only as the evaluator does. Deterministic.
+/// Makes `evaluator` weigh registered kernels wherever they fit. Returns `start` with the nodes of
+/// each match of a forced kernel merged to one group. `nodes`: one group per node; `start` consists
+/// of unions of these. Kernels in `unused` (name -> why) do not run; their places become fallbacks.
+/// Nodes in `unfused_nodes` are in no match. `outcome` receives fallbacks and notes. Fails only as
+/// the evaluator does. Deterministic.
 absl::StatusOr<Grouping> FollowRegistered(const SeenGraph& seen, const Grouping& nodes,
                                           Grouping start, const RegisteredKernels& kernels,
                                           const std::map<std::string, std::string>& unused,

@@ -17,10 +17,10 @@ namespace {
 
 using Sets = std::vector<std::vector<LoopId>>;
 
-// Nodes and rules named in an error.
+// Limit on nodes and rules named in an error.
 constexpr size_t kNodesNamed = 6;
 
-// By op the set that holds it, -1 for none.
+// By op: the set that holds it; -1: none.
 std::vector<int> SetOfOps(const Program& program, const Sets& sets) {
   std::vector<int> out(program.ops.size(), -1);
   for (size_t s = 0; s < sets.size(); ++s) {
@@ -29,8 +29,8 @@ std::vector<int> SetOfOps(const Program& program, const Sets& sets) {
   return out;
 }
 
-// What each loop op alone costs at least, as a measure of its part in a kernel; equal for ops that
-// the evaluator takes for equal.
+// The lower bound of the cost of each loop op alone, as a measure of its part in a kernel; equal
+// for ops that the evaluator treats as equal.
 std::vector<double> Weights(const Program& program, GroupEvaluator* evaluator) {
   CostBound bound(program, evaluator->device());
   std::map<int, double> of_class;
@@ -45,7 +45,7 @@ std::vector<double> Weights(const Program& program, GroupEvaluator* evaluator) {
   return out;
 }
 
-// What a match is as one kernel and as several, before any rule is followed.
+// The cost of a match as one kernel and as several, before any rule applies.
 absl::StatusOr<std::optional<MatchTerms>> TermsOf(const std::vector<NodeId>& match,
                                                   const Sets& by_node, const Program& program,
                                                   const Sets& parts_of_node,
@@ -135,7 +135,7 @@ class RuleJoiner {
     root_[static_cast<size_t>(std::max(a, b))] = std::min(a, b);
   }
 
-  // Groups that read from each other in a circle can only be one: what lies on a way from a group
+  // Groups that depend on each other in a cycle must be one group: groups on a path from a group
   // back to itself, and groups that wait for each other. Tarjan's strongly connected components.
   void JoinCycles() {
     OpLinks links(program_);
@@ -196,7 +196,7 @@ class RuleJoiner {
         }
       }
     }
-    // Only now: Root is what the walk went by.
+    // Only after the walk, which uses Root.
     for (const auto& [a, b] : cycles) Join(a, b);
   }
 
@@ -225,7 +225,7 @@ class RuleJoiner {
   absl::Status Check(const std::vector<LoopId>& group, const std::vector<size_t>& matches) {
     ASSIGN_OR_RETURN(Refusal refusal, WhyNot(group));
     if (refusal.empty()) return absl::OkStatus();
-    // A match that cannot be one kernel even by itself is to blame; else all of them together.
+    // If a match alone cannot be one kernel, it is the cause; otherwise all of them together are.
     for (size_t m : matches) {
       if (matches.size() < 2) break;
       ASSIGN_OR_RETURN(Refusal own, WhyNot(rules_.forced()[m].loops));

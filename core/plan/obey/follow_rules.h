@@ -10,21 +10,21 @@
 
 namespace fusion {
 
-/// Lets `evaluator` follow the rules wherever they hold in `seen.graph`, and puts together what
-/// they force: groups of `nodes` (one a node) become one group, with all that lies on the way
-/// between them.
+/// Makes `evaluator` apply the rules wherever they match in `seen.graph`. Returns the groups with
+/// forced nodes merged: each forced set of `nodes` (one group per node) becomes one group, with
+/// everything on paths within it.
 ///
-/// FailedPrecondition where no kernel can hold what is forced: names the rules, the nodes (as
-/// kFailedNode says; those of a body by their operators, and the node that repeats it) and the
-/// refusal. ResourceExhausted as MatchRules; else fails as the evaluator
-/// does. Deterministic.
+/// FailedPrecondition if no kernel can hold a forced set, also because a node of it is in
+/// `unfused_nodes`. It names the rules, the nodes (payload kFailedNode; nodes of a body by their
+/// operators and the node that repeats it) and the refusal. InvalidArgument as CheckRuleOps,
+/// ResourceExhausted as MatchRules; otherwise fails as the evaluator does. Deterministic.
 absl::StatusOr<Grouping> FollowRules(const SeenGraph& seen, const Grouping& nodes,
                                      const Rules& rules,
                                      const std::map<NodeId, std::string>& unfused_nodes,
                                      GroupEvaluator* evaluator);
 
-/// What the nodes of a match are as one kernel and as several (`by_node`: one kernel a node), as
-/// AskKernel answers.
+/// The terms of a match for AskKernel; nullopt if no kernel can hold its nodes. `by_node`: one
+/// group per node. Fails as the evaluator does.
 absl::StatusOr<std::optional<MatchTerms>> TermsOfMatch(const SeenGraph& seen,
                                                        const std::vector<NodeId>& match,
                                                        const Grouping& by_node,

@@ -10,7 +10,7 @@ namespace {
 constexpr int kExactMark = -5;  // of AppendKey: no other part of a key is so low
 constexpr int kForcedMark = -6;
 
-// What a match is apart from where: equal texts are equal kernels of equal cost.
+// Everything about a match except its place: equal texts are equal kernels of equal cost.
 std::string MeaningOf(const RegisteredMatch& match) {
   std::map<ValueId, size_t> first;
   std::string params;
@@ -54,7 +54,7 @@ Refusal RegisteredMatches::Forbids(const std::vector<LoopId>& loops) const {
     const int match = ForcedMatch(l);
     if (match < 0) continue;
     const std::vector<LoopId>& whole = forced_loops_[static_cast<size_t>(match)];
-    // Parts of it are what one kernel a node is.
+    // Subsets are allowed: the plan with one kernel per node needs them.
     if (std::includes(whole.begin(), whole.end(), loops.begin(), loops.end())) return {};
     return Refuse(RefusalCode::kRegistered, "registered kernel ",
                   Quote(forced_names_[static_cast<size_t>(match)]),
@@ -120,7 +120,7 @@ Schedule RegisteredSchedule(const RegisteredMatch& match, std::vector<Buffer> bu
   call.attrs.Set("kernel", match.kernel->name());
   call.attrs.Set("source", match.kernel->source_sha256.ToHex());
   for (size_t i = 0; i < match.constants.size(); ++i) {
-    // Names of constants are those of the source: here they stand apart from our own.
+    // Constants have names of the source; the prefix separates them from our attributes.
     call.attrs.Set(StrCat("c_", match.kernel->constants[i].name), match.constants[i]);
   }
   for (BufferId b = 0; b < schedule.params; ++b) {

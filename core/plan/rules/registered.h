@@ -16,12 +16,13 @@
 
 namespace fusion {
 
-/// CallStmt::op of the schedule of a registered kernel: what it calls is its source, whole.
+/// CallStmt::op in the schedule of a registered kernel. The call stands for the kernel's whole
+/// source.
 inline constexpr char kRegisteredCall[] = "registered";
-/// Raised whenever an equal source would be compiled as another unit; part of that schedule.
+/// Part of that schedule. Raise it whenever equal sources are compiled to different units.
 inline constexpr int kRegisteredForm = 1;
 
-/// A place in a program where a registered kernel computes exactly some loop ops.
+/// A place in a program where a registered kernel computes exactly the ops `loops`.
 struct RegisteredMatch {
   struct Param {
     ValueId value = 0;
@@ -30,31 +31,32 @@ struct RegisteredMatch {
 
   std::shared_ptr<const RegisteredKernel> kernel;
   std::vector<LoopId> loops;  // ascending
-  std::vector<Param> params;  // in the order of the kernel
-  /// By RegisteredKernel::constants: literals of C.
+  std::vector<Param> params;  // in the order of RegisteredKernel::params
+  /// C literals, in the order of RegisteredKernel::constants.
   std::vector<std::string> constants;
-  int64_t scratch_bytes = 0;      // of one thread
-  int64_t workspace_bytes = 0;    // of one run
-  std::optional<double> time_us;  // as an expression says; not set: there is none
-  Estimate apart;                 // the nodes with a generated kernel each
+  int64_t scratch_bytes = 0;      // per thread
+  int64_t workspace_bytes = 0;    // per run
+  std::optional<double> time_us;  // the value of its time expression; unset: it has none
+  Estimate apart;                 // sum of the estimates of its nodes with a generated kernel each
 };
 
-/// Places of a program where registered kernels may run, by what they compute. Those of forced
-/// kernels share no op. Not thread-safe.
+/// The matches of registered kernels in one program, by the set of ops that they compute. Matches
+/// of forced kernels share no op. Not thread-safe.
 class RegisteredMatches {
  public:
-  /// `forced`: every set that holds something of the match and something else is forbidden.
+  /// `forced`: any set that holds some op of the match and some other op is forbidden.
   void Add(RegisteredMatch match, bool forced);
 
   bool empty() const { return of_loops_.empty(); }
-  /// The matches that are exactly `loops`; null: none.
+  /// The matches that compute exactly `loops` (ascending); null: none. Valid until the next Add.
   const std::vector<RegisteredMatch>* Of(const std::vector<LoopId>& loops) const;
-  /// The ops of every match that is not forced, each set once.
+  /// The sets of ops of the matches that are not forced, each once.
   const std::vector<std::vector<LoopId>>& sets() const { return sets_; }
   bool IsForced(LoopId l) const { return ForcedMatch(l) >= 0; }
-  /// Why no kernel holds these ops; empty: nothing is in the way.
+  /// Why a forced match forbids a kernel of these ops; empty if none does.
   Refusal Forbids(const std::vector<LoopId>& loops) const;
-  /// What tells sets apart that are equal but for this: appended to `key`.
+  /// Appends to `key` what distinguishes otherwise equal sets of ops: their matches and which ops
+  /// are forced.
   void AppendKey(const std::vector<LoopId>& loops, std::vector<int>* key) const;
 
  private:
@@ -62,24 +64,26 @@ class RegisteredMatches {
   std::map<std::vector<LoopId>, std::vector<int>> meaning_;  // of its matches, numbered
   std::map<std::string, int> meanings_;
   std::vector<std::vector<LoopId>> sets_;
-  // The forced match that an op is in; -1: none.
+  // The forced match that holds an op; -1: none.
   int ForcedMatch(LoopId l) const {
     return static_cast<size_t>(l) < forced_.size() ? forced_[static_cast<size_t>(l)] : -1;
   }
 
-  std::vector<int> forced_;  // ForcedMatch by op, as far as the last op of such a match
+  std::vector<int> forced_;  // ForcedMatch by op; ends at the last op of a forced match
   std::vector<std::vector<LoopId>> forced_loops_;
   std::vector<std::string> forced_names_;
 };
 
-/// What one launch is expected to take, where generated code of the same ops takes `generated`
-/// (null: there is none). Off-chip bytes are those of its params.
+/// The estimated cost of one launch. `constant`: by value, true if it is known before the first
+/// run. `generated`: the estimate of generated code for the same ops; null: there is none. Off-chip
+/// bytes are those of the params.
 Estimate EstimateRegistered(const RegisteredMatch& match, const Program& program,
                             const std::vector<bool>& constant, const Estimate* generated,
                             const DeviceSpec& device);
 
-/// The schedule of the kernel there: params and a call in every phase. Its text names the kernel,
-/// the digest of its source and its constants. `buffers`: its params, dense and row-major.
+/// The schedule of the kernel at this match: params, and one call in every phase. Its text contains
+/// the kernel's name, the digest of its source and its constants. `buffers`: the params, dense and
+/// row-major.
 Schedule RegisteredSchedule(const RegisteredMatch& match, std::vector<Buffer> buffers,
                             std::string label);
 

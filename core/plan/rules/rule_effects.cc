@@ -8,7 +8,7 @@
 namespace fusion {
 namespace {
 
-// Operator types named in the words of a refusal.
+// Limit on operator types named in a refusal.
 constexpr size_t kNodesInLabel = 8;
 
 }  // namespace
@@ -33,7 +33,7 @@ RuleEffects::RuleEffects(const SeenGraph& seen, const Program& program, const Ru
     std::sort(all.loops.begin(), all.loops.end());
     RuleAction action = rules[static_cast<size_t>(found.rule)].action;
     bool forbids = action == RuleAction::kForbid;
-    // One node is one kernel at least.
+    // A single node is always one kernel.
     if (all.loops.empty() || (forbids && all.nodes.size() < 2)) continue;
     if (action == RuleAction::kForce) {
       forcing_.resize(program.ops.size(), -1);

@@ -10,51 +10,52 @@
 
 namespace fusion {
 
-/// What rules say about sets of loop ops of one program. Sets are ascending. Nodes without loop ops
-/// (views) count for nothing. Not thread-safe.
+/// The effect of matched rules on sets of loop ops of one program. All sets are ascending. Nodes
+/// without loop ops (views) are ignored. Not thread-safe, const functions included.
 class RuleEffects {
  public:
   /// No rules.
   RuleEffects() = default;
-  /// `matches` are of `seen.graph`, and so are the nodes below. `weights`: of each loop op, what it
-  /// adds to the time of a kernel, in parts of anything; equal for equal ops.
+  /// `matches` and all node ids below refer to `seen.graph`. `weights`: by loop op, its
+  /// contribution to the time of a kernel, in any unit; equal for equal ops.
   RuleEffects(const SeenGraph& seen, const Program& program, const Rules& rules,
               const std::vector<RuleMatch>& matches, std::vector<double> weights);
 
-  /// Nodes that one kernel must hold.
+  /// A set of nodes that one kernel must hold.
   struct Forced {
     int rule = 0;
     std::vector<NodeId> nodes;  // ascending; each has loop ops
-    std::vector<LoopId> loops;  // ascending; all of theirs (SeenGraph::LoopsOfNodes)
+    std::vector<LoopId> loops;  // ascending; all ops of `nodes` (SeenGraph::LoopsOfNodes)
   };
-  /// By rule.
+  /// In the order of rules.
   const std::vector<Forced>& forced() const { return forced_; }
   bool IsForced(LoopId l) const;
 
-  /// Loop ops of the matches that a rule favours, by rule, each match once.
+  /// For each match of a rule with a factor below 1: its loop ops.
   const std::vector<std::vector<LoopId>>& favoured() const { return favoured_; }
 
-  /// Why one kernel may not hold these ops; empty if it may. Whoever holds more may not either.
+  /// Why a rule forbids one kernel with these ops; empty if none does. A forbidden set makes every
+  /// superset forbidden.
   Refusal Forbids(const std::vector<LoopId>& loops) const;
-  /// By what the time of a kernel of these ops is multiplied: a rule's factor counts for the part
-  /// of the time that whole matches account for. Else a kernel that is favoured would gain by
-  /// whatever else joins it.
+  /// The factor that rules put on the time of a kernel of these ops. The factor of a rule is
+  /// weighted by the part of the time that whole matches account for. Without that, any op that
+  /// joins a favoured kernel would seem to gain.
   double Factor(const std::vector<LoopId>& loops) const;
-  /// No kernel of some of these ops has a smaller factor.
+  /// A lower bound of Factor for every non-empty subset of these ops.
   double LeastFactor(const std::vector<LoopId>& loops) const;
 
-  /// Which of these ops are in whose matches: what Forbids and Factor say of sets of ops of two
-  /// sets differs only if this does. Nothing where they say nothing.
+  /// Appends to `key` which of these ops belong to which matches. For equal sets of ops, Forbids
+  /// and Factor differ only if this differs. Appends nothing if no match applies.
   void AppendKey(const std::vector<LoopId>& loops, std::vector<int>* key) const;
 
-  /// What rules did to a kernel of these ops: `rule "a" counts its time as 0.9 of that; rule "b"
-  /// forces some of it together`. Empty: nothing.
+  /// The effect of rules on a kernel of these ops, as text: `rule "a" counts its time as 0.9 of
+  /// that; rule "b" keeps nodes of it together`. Empty: none.
   std::string About(const std::vector<LoopId>& loops) const;
 
   const std::string& name(int rule) const { return names_[static_cast<size_t>(rule)]; }
 
  private:
-  // Of a rule that forbids or weighs.
+  // A match of a rule that forbids or weighs.
   struct Match {
     int rule = 0;
     bool forbids = false;
@@ -66,8 +67,8 @@ class RuleEffects {
     int match = 0;
     int node = 0;  // of the match
   };
-  /// Matches that `loops` concern: of those that forbid all nodes, of others all loop ops;
-  /// ascending.
+  /// Matches that apply to `loops`, ascending. A match that forbids applies if `loops` has an op of
+  /// each of its nodes; any other one if `loops` has all its ops.
   std::vector<int> Concerned(const std::vector<LoopId>& loops) const;
   /// Calls visit(rule, factor) for each rule that weighs a kernel of these ops, by rule.
   template <typename Visit>
@@ -79,13 +80,13 @@ class RuleEffects {
   std::vector<Match> matches_;
   std::vector<std::vector<Membership>> members_;  // by loop op; empty: no matches
   std::vector<Forced> forced_;
-  std::vector<int> forcing_;  // by loop op: a rule that forces it, or -1; empty: none does
+  std::vector<int> forcing_;  // by loop op: a rule that forces it, or -1; empty: no rule does
   std::vector<std::vector<LoopId>> favoured_;
-  mutable std::vector<int> counted_;  // scratch of Concerned, by match; 0 but while it runs
+  mutable std::vector<int> counted_;  // scratch of Concerned, by match; 0 outside of it
 };
 
-/// Payload of an error for which rules are to blame: their positions in PlanOptions::rules, in
-/// decimal with spaces between.
+/// Payload of an error that rules cause: their positions in PlanOptions::rules, decimal, separated
+/// by spaces.
 inline constexpr char kFailedRules[] = "fusion.v1/failed_rules";
 
 }  // namespace fusion

@@ -205,14 +205,14 @@ class Matcher {
     SortConditions();
   }
 
-  // Places and what is assigned in each.
+  // Matches and the nodes assigned in each.
   absl::StatusOr<std::map<std::vector<NodeId>, std::vector<NodeId>>> Run() {
     RETURN_IF_ERROR(Extend(0));
     return std::move(found_);
   }
 
  private:
-  // How the candidates of a place in the order are found.
+  // How the candidates for a position in the order are found.
   struct Step {
     int node = 0;      // of the pattern
     int edge = -1;     // along this one,
@@ -228,7 +228,7 @@ class Matcher {
                              ": looking for its pattern takes too many steps in this graph");
   }
 
-  // Begins with a node that says most, then whatever is connected with those before.
+  // Starts with the most selective node; each next node is connected with earlier ones.
   void Order() {
     size_t first = 0;
     auto any = [&](size_t n) { return rule_.nodes[n].ops[0] == kAnyOp; };
@@ -262,7 +262,7 @@ class Matcher {
     }
   }
 
-  // Each condition where all that it names has its place, so that wrong turns end early.
+  // Checks each condition as soon as all its nodes are assigned, so that dead ends are cut early.
   void SortConditions() {
     conditions_.resize(order_.size());
     std::vector<size_t> place_of(order_.size());
@@ -319,7 +319,7 @@ class Matcher {
     return absl::OkStatus();
   }
 
-  // What all nodes of the entry that have their place read there.
+  // The tensors that all assigned nodes of the entry read there.
   std::vector<TensorId> SharedBy(const RuleInput& input) const {
     std::vector<TensorId> shared;
     bool first = true;
@@ -354,8 +354,8 @@ class Matcher {
     return out;
   }
 
-  // From an end of an edge along it: what may be its other end, and the nodes between that were
-  // passed (null: not asked for).
+  // Follows an edge from one end: the candidates for the other end, and the nodes passed on the way
+  // (null: not needed).
   absl::Status Reach(size_t e, NodeId begin, bool down, std::vector<NodeId>* ends,
                      std::set<NodeId>* passed) {
     const RuleEdge& edge = rule_.edges[e];
@@ -399,7 +399,7 @@ class Matcher {
     }
   }
 
-  // Whether the node that has just got its place agrees with those before.
+  // Whether the node assigned last is consistent with the earlier ones.
   absl::StatusOr<bool> Fits(const Step& step, size_t place) {
     RETURN_IF_ERROR(Spend(1));
     for (const RuleCondition* condition : conditions_[place]) {

@@ -13,7 +13,7 @@ namespace {
 
 using Loops = std::vector<LoopId>;
 
-// Cuts the launches of one grouping into whole layers.
+// Joins the launches of one grouping to whole layers.
 class TurnJoiner {
  public:
   TurnJoiner(Grouping grouping, const std::map<NodeId, std::string>& unfused_nodes,
@@ -36,7 +36,7 @@ class TurnJoiner {
   }
 
  private:
-  // A registered kernel is a launch of its own, and so is an opaque op.
+  // A registered kernel or an opaque op is a launch of its own.
   bool MayJoin(const Loops& loops) const {
     return !evaluator_.AreConstant(loops) && evaluator_.registered().Of(loops) == nullptr &&
            !HasOpaque(evaluator_.program(), loops);
@@ -47,7 +47,7 @@ class TurnJoiner {
     return verdict->phases;
   }
 
-  // Groups [begin, end) could be one launch but for its limits.
+  // Joins groups [begin, end), which could be one launch apart from its limits.
   absl::Status JoinStretch(size_t begin, size_t end) {
     std::vector<int> phases;
     for (size_t g = begin; g < end; ++g) {
@@ -75,10 +75,10 @@ class TurnJoiner {
     return turns.empty() ? absl::OkStatus() : ConsiderPipelines(turns);
   }
 
-  // Where the structure of the groups from `begin` begins again, by group: at all that equal one of
-  // them. Of those that are there twice the one that is there least often, since half a layer may
-  // look like the other half, as long as a launch has room for what lies between two of them; the
-  // first of several.
+  // By group from `begin`: whether a layer starts there. All groups equal to one chosen group are
+  // starts. Candidates are groups that occur at least twice and leave no piece longer than a
+  // launch. The one that occurs least often is chosen, since half a layer may look like the other
+  // half; of several, the first.
   std::vector<bool> LayersOf(size_t begin, const std::vector<int>& phases) {
     std::map<std::vector<int>, std::vector<size_t>> places;
     for (size_t g = 0; g < phases.size(); ++g) {
@@ -96,7 +96,7 @@ class TurnJoiner {
     return starts;
   }
 
-  // Phases of the longest piece that cuts before these groups leave.
+  // Phases of the longest piece if every one of these groups starts a new piece.
   static int64_t LongestBetween(const std::vector<size_t>& cuts, const std::vector<int>& phases) {
     int64_t longest = 0;
     int64_t piece = 0;
@@ -122,7 +122,7 @@ class TurnJoiner {
     return CompileSeconds(ToString(choice->lowered.schedule)) <= kMostTurnCompileSeconds;
   }
 
-  // Why parts of a launch that read from those before them do not begin before they are over.
+  // Records why parts of a launch that read from the part before them wait at a barrier.
   absl::Status ConsiderPipelines(const Turns& turns) {
     if (turns.size() == 1) return absl::OkStatus();
     ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseInTurn(turns));

@@ -8,26 +8,31 @@
 
 namespace fusion {
 
-/// Phases of one launch that is joined from several: a layer of a transformer has some eight.
-/// Beyond it a kernel takes long to compile and saves what is little beside its own time.
+/// The largest number of phases of a joined launch. A layer of a transformer has about eight. With
+/// more, a kernel takes long to compile, and the saved launches are little compared with its own
+/// time.
 inline constexpr int kMostTurnPhases = 16;
 
-/// What compiling such a launch may take by CompileSeconds: a third of what a kernel may take
-/// (compile/limits.h), for machines that are slower.
+/// The largest CompileSeconds of a joined launch: a third of the default compile limit of the
+/// server (30 s), as a margin for slower machines.
 inline constexpr double kMostTurnCompileSeconds = 10;
 
-/// `grouping` with neighbouring groups, in the order in which they run, as phases of one launch
-/// each ("all-in-one"): so saves a launch for a barrier with every group but the first. Groups that
-/// run before the first run, what is read reinterpreted, what a rule keeps apart
-/// and launches beyond the limits above stay apart. A stretch of groups that is too long for one
-/// launch is cut where its structure begins again, so that equal layers get equal launches and
-/// share their kernels. Groups stay as they are; those of weights alone come first.
-/// With nodes in `unfused_nodes` nothing is joined: what failed may have been such a launch, and
-/// the kernels behind it are to be had one by one.
+/// Joins neighbouring groups of `grouping`, in execution order, to launches that run them as
+/// sequential phases ("all-in-one", Grouping::follows). Every group but the first of a launch then
+/// costs a barrier instead of a launch. The groups do not change; those of weights alone move to
+/// the front.
 ///
-/// Phases that are estimated to be faster so run as pipelines (schedule/phase_pipeline.h); where
-/// one part reads what the part before it wrote and is not in a pipeline with it, `considered` says
-/// why. Deterministic; fails only as the evaluator's cancel token says.
+/// Not joined: groups of weights alone, registered kernels, opaque ops, groups that read each other
+/// through a reinterpretation, groups that a rule keeps apart, and launches beyond the limits
+/// above. Nothing is joined if a barrier of the device costs as much as a launch, or if
+/// `unfused_nodes` is not empty: the kernel that failed may have been a joined launch, and separate
+/// kernels isolate the failure. A sequence that is too long for one launch is divided where its
+/// structure repeats, so that equal layers get equal launches and share kernels.
+///
+/// Phases run as pipelines (core/schedule/ir/phase_pipeline.h) where that is estimated to be
+/// faster. For each part that reads from the part before it but is not in a pipeline with it,
+/// Grouping::considered gets an entry with the reason. Deterministic; fails only as the evaluator's
+/// cancel token says.
 absl::StatusOr<Grouping> JoinInTurn(Grouping grouping,
                                     const std::map<NodeId, std::string>& unfused_nodes,
                                     GroupEvaluator* evaluator);

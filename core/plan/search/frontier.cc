@@ -12,7 +12,7 @@
 namespace fusion {
 namespace {
 
-// For the least memory; models take two or three.
+// Limit on searches for the least memory; models need two or three.
 constexpr int kMemorySearches = 6;
 
 bool Faster(const PlanPoint& a, const PlanPoint& b) {
@@ -20,7 +20,7 @@ bool Faster(const PlanPoint& a, const PlanPoint& b) {
          std::tie(b.latency_us, b.peak_bytes, b.compile_s);
 }
 
-// True if b is no better than a in anything.
+// True if b is in no measure better than a.
 bool AsGood(const PlanPoint& a, const PlanPoint& b) {
   return a.latency_us <= b.latency_us && a.peak_bytes <= b.peak_bytes && a.compile_s <= b.compile_s;
 }
@@ -73,7 +73,7 @@ class Chooser {
     const bool wanted = options_.hints.low_latency && !pressed;
     if (wanted || (options_.frontier && !pressed)) {
       RETURN_IF_ERROR(AddAllInOne(chosen));
-      // The two differ in launches alone: no error of the model hides the smallest gain.
+      // The two plans differ only in launches, so the smallest gain is real.
       if (wanted && found_.back().point.latency_us < found_[chosen].point.latency_us) {
         chosen = found_.size() - 1;
       }
@@ -83,7 +83,7 @@ class Chooser {
     point.reason = ReasonText(options_.hints);
     ChosenPlan out;
     for (size_t i = 0; i < found_.size(); ++i) {
-      // Whoever asks for more points gets the same plan, even where one of them were better.
+      // The frontier option must not change the chosen plan, even if an added point is better.
       if (i >= eligible && i != chosen && AsGood(found_[i].point, point)) continue;
       out.frontier.push_back(found_[i].point);
     }
@@ -101,7 +101,7 @@ class Chooser {
     return SearchGroups(start_, from, objective, options_, unfused_nodes_, {}, evaluator_);
   }
 
-  // Makes it one that the hints allow.
+  // Replaces groups that the hints do not allow.
   absl::Status Admit(Grouping* grouping) {
     if (!IsHighPressure(options_.hints.compute_pressure)) return absl::OkStatus();
     ASSIGN_OR_RETURN(*grouping, DissolveSlowGroups(*grouping, start_, evaluator_));
@@ -117,10 +117,10 @@ class Chooser {
     return absl::OkStatus();
   }
 
-  // Searches for memory save bytes between kernels wherever they can. What kernels hold for
-  // themselves grows with that, and how much of it is best shows only in the whole: so there are
-  // several, each of which may spend half of what the one before did. What does not lower the peak
-  // goes back to what is fast, or to nodes if that needs less.
+  // A search for memory saves bytes between kernels, which increases what kernels hold for
+  // themselves. The best balance shows only in the whole plan. So there are several searches, each
+  // with half of the previous one's bytes per kernel. Changes that do not lower the peak are then
+  // reverted to the fast groups, or to single nodes if these need less.
   absl::Status AddLeastMemory(const Grouping& fast) {
     auto smaller = [](const PlanPoint& fresh, const PlanPoint& old) {
       return std::tie(fresh.peak_bytes, fresh.latency_us) <
@@ -154,7 +154,7 @@ class Chooser {
     return absl::OkStatus();
   }
 
-  // What the kernels of a grouping hold for themselves, at most.
+  // The largest GroupVerdict::run_bytes of a grouping.
   absl::StatusOr<int64_t> MostRunBytes(const Grouping& grouping) {
     int64_t most = 0;
     for (const std::vector<LoopId>& loops : grouping.groups) {
@@ -164,7 +164,7 @@ class Chooser {
     return most;
   }
 
-  // From what compiles soonest, with parts of the others.
+  // Starts from the plan that compiles soonest and takes parts of the others.
   absl::Status AddQuickCompile() {
     auto sooner = [](const PlanPoint& fresh, const PlanPoint& old) {
       return std::tie(fresh.compile_s, fresh.latency_us) < std::tie(old.compile_s, old.latency_us);
@@ -254,7 +254,7 @@ std::vector<PlanPoint> NonDominated(std::vector<PlanPoint> points) {
   std::stable_sort(points.begin(), points.end(), Faster);
   std::vector<PlanPoint> out;
   for (PlanPoint& p : points) {
-    // What is better in anything stands before it.
+    // A point that dominates it precedes it in this order.
     bool dominated = std::any_of(out.begin(), out.end(),
                                  [&](const PlanPoint& better) { return AsGood(better, p); });
     if (!dominated) out.push_back(std::move(p));

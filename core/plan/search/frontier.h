@@ -12,44 +12,48 @@
 
 namespace fusion {
 
-/// PlanPoint::name: how whole plans are found.
+/// Values of PlanPoint::name: how a whole plan was found.
 inline constexpr char kSearchPoint[] = "search";    // SearchGroups for time
 inline constexpr char kGreedyPoint[] = "greedy";    // GrowGroups
-inline constexpr char kOpByOpPoint[] = "op-by-op";  // a kernel a node
+inline constexpr char kOpByOpPoint[] = "op-by-op";  // one kernel per node
 inline constexpr char kLeastMemoryPoint[] =
     "least-memory";  // SearchGroups for memory, interpolated
 inline constexpr char kQuickCompilePoint[] = "quick-compile";
-inline constexpr char kAllInOnePoint[] = "all-in-one";  // JoinInTurn of the one that was chosen
+inline constexpr char kAllInOnePoint[] = "all-in-one";  // JoinInTurn of the chosen plan
 inline constexpr char kLockPoint[] = "lock";
 
-/// Peaks this part above the least are as good as it: of these plans the fastest is chosen.
+/// A peak within this fraction of the least peak counts as equal to it; of such plans the fastest
+/// is chosen.
 inline constexpr double kNearPeak = 0.01;
 
-/// A plan, and those it was chosen from.
+/// The chosen plan and the plans that it was weighed against.
 struct ChosenPlan {
   Grouping grouping;
   std::vector<PlanPoint> frontier;  // as Plan::frontier
 };
 
-/// Weighs whole plans and takes the one that the hints ask for: of least peak bytes with high
-/// memory pressure, else of least time. With high compute pressure only plans without recomputation
-/// are weighed whose groups are kPressureSpeedup times as fast as their nodes. The plans are
-/// `start` (one kernel a node, or what FollowRules made of that), GrowGroups and SearchGroups from
-/// there; with high memory pressure or PlanOptions::frontier the one of least memory; with the
-/// latter also the one that compiles soonest. With Hints::low_latency, and without high memory
-/// pressure, the launches of the plan chosen so far are joined to whole layers, and that is taken
-/// if it is faster; PlanOptions::frontier only weighs it. Nodes in `unfused_nodes` stay as they are
-/// in `start`. Deterministic; fails only as the evaluator's cancel token says.
+/// Weighs whole plans and returns the one that the hints select: least peak bytes with high memory
+/// pressure, otherwise least time. With high compute pressure only plans count that recompute
+/// nothing and whose groups are kPressureSpeedup times as fast as their nodes.
+///
+/// The weighed plans are `start` (one kernel per node, or the result of FollowRules), GrowGroups
+/// and SearchGroups from there. With high memory pressure or PlanOptions::frontier also the plan of
+/// least memory; with the latter also the plan that compiles soonest. Without high memory pressure,
+/// Hints::low_latency or PlanOptions::frontier adds the plan chosen so far with its launches joined
+/// to whole layers; it is chosen only with Hints::low_latency and only if it is faster.
+///
+/// Nodes in `unfused_nodes` stay as in `start`. Deterministic; fails only as the evaluator's cancel
+/// token says.
 absl::StatusOr<ChosenPlan> ChoosePlan(const Grouping& start, const PlanOptions& options,
                                       const std::map<NodeId, std::string>& unfused_nodes,
                                       GroupEvaluator* evaluator);
 
-/// `grouping` where there is no choice: its frontier is one point of that name and reason.
+/// `grouping` without alternatives. The frontier is one point with this name and reason.
 absl::StatusOr<ChosenPlan> TakePlan(Grouping grouping, const char* name, std::string reason,
                                     GroupEvaluator* evaluator);
 
-/// Without the points that others are as good as in everything; of equal ones the first stays. By
-/// latency, of equal ones by peak bytes.
+/// The points that no other point equals or beats in every measure; of equal points the first
+/// remains. Sorted by latency, then peak bytes.
 std::vector<PlanPoint> NonDominated(std::vector<PlanPoint> points);
 
 }  // namespace fusion

@@ -9,8 +9,8 @@
 namespace fusion {
 namespace {
 
-// The ops of a node in runs of at most kMostOps: what the parts of a node read lies in earlier
-// ones.
+// The ops of a node in consecutive runs of at most kMostOps. Each run reads only from itself and
+// earlier ones.
 std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops) {
   std::vector<std::vector<LoopId>> parts;
   for (size_t i = 0; i < loops.size(); ++i) {
@@ -20,8 +20,8 @@ std::vector<std::vector<LoopId>> Parts(const std::vector<LoopId>& loops) {
   return parts;
 }
 
-// What is computed from weights alone, once, and the rest: no launch of a run makes what others
-// need before the first run. Neither is empty.
+// Separates ops on weights alone, which run once before the first run, from the rest. Empty sets
+// are left out.
 std::vector<std::vector<LoopId>> ByConstancy(const std::vector<LoopId>& loops,
                                              const GroupEvaluator& evaluator) {
   std::vector<LoopId> constant;
@@ -31,7 +31,7 @@ std::vector<std::vector<LoopId>> ByConstancy(const std::vector<LoopId>& loops,
   return {std::move(constant), std::move(running)};
 }
 
-// The same of what lies before, between and behind the repeats of a node, and each of these alone.
+// The same for the ops before, between and after the repeats of a node; each repeat is alone.
 std::vector<std::vector<LoopId>> AroundRepeats(const std::vector<LoopId>& loops,
                                                const GroupEvaluator& evaluator) {
   std::vector<std::vector<LoopId>> out;
@@ -53,14 +53,14 @@ std::vector<std::vector<LoopId>> AroundRepeats(const std::vector<LoopId>& loops,
   return out;
 }
 
-// True for a filled border: an input copied into the middle of a larger space.
+// True for padding: an input copied into the middle of a larger space.
 bool IsBorder(const LoopOp& op) {
   return op.kind == LoopOp::kLoop && !op.body.reduce && op.body.reads.size() == 1 &&
          !op.body.reads[0].guards.empty();
 }
 
-// A border and the windows that read it may be one kernel or two. Every block of windows fills the
-// border again, so that two are the better the more blocks there are.
+// Padding and the windows that read it may be one kernel or two. Every block of windows recomputes
+// its padding, so two are the better the more blocks there are.
 absl::StatusOr<std::vector<std::vector<LoopId>>> SplitBorder(std::vector<LoopId> loops,
                                                              GroupEvaluator* evaluator) {
   std::vector<std::vector<LoopId>> whole = {loops};
@@ -77,7 +77,7 @@ absl::StatusOr<std::vector<std::vector<LoopId>>> SplitBorder(std::vector<LoopId>
   return split ? parts : whole;
 }
 
-// Fails if no kernel of the op would compile in reasonable time.
+// The error for a node that no kernel can run.
 absl::Status BlameNode(const Graph& graph, NodeId node, std::string_view reason) {
   if (node == kNoNode) return Unimplemented(reason);  // a copy that no node asked for
   absl::Status status = Unimplemented(graph.Describe(node), ": ", reason);
@@ -85,7 +85,7 @@ absl::Status BlameNode(const Graph& graph, NodeId node, std::string_view reason)
   return status;
 }
 
-// `loops`, of one node, as one group if there is a schedule, else each as its own.
+// Adds `loops`, all of one node, as one group if that has a schedule, otherwise as one group each.
 absl::Status AddWholeOrSingles(const Graph& graph, NodeId node, std::vector<LoopId> loops,
                                GroupEvaluator* evaluator,
                                std::vector<std::vector<LoopId>>* groups) {
@@ -110,7 +110,7 @@ absl::Status AddWholeOrSingles(const Graph& graph, NodeId node, std::vector<Loop
 
 absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluator) {
   const Program& program = evaluator->program();
-  // The nodes of a body are told apart.
+  // Separates the nodes of a loop body.
   std::map<std::pair<NodeId, int>, std::vector<LoopId>> by_node;
   Grouping out;
   for (size_t i = 0; i < program.ops.size(); ++i) {

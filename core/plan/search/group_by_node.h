@@ -6,10 +6,11 @@
 
 namespace fusion {
 
-/// One group a graph node: the baseline. What a node computes from weights alone is a group of its
-/// own. A node whose ops have no common schedule is split into single ops, one of more than
-/// kMostOps ops into several groups. Unimplemented, naming the node,
-/// if an op has no schedule at all or too many inputs.
+/// The baseline: one group per graph node. What a node computes from weights alone is a group of
+/// its own. A node whose ops have no common schedule is split into single ops; a node of more than
+/// kMostOps ops into several groups. Padding and the windows that read it are split if two kernels
+/// are estimated to be faster. Unimplemented, naming the node, if an op has no schedule or too many
+/// inputs; otherwise fails as the evaluator's cancel token says.
 absl::StatusOr<Grouping> GroupByNode(const Graph& graph, GroupEvaluator* evaluator);
 
 }  // namespace fusion

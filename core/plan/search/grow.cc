@@ -87,10 +87,10 @@ class Grower {
     return absl::OkStatus();
   }
 
-  // Which merges come first, whatever they gain. The gain of a merge does not show what it makes
-  // impossible later: a value that several ops read goes with the op that computes it, or it is
-  // written and read again. So contractions first take what follows them, then what leads to them,
-  // then each other.
+  // The tier of a merge; lower tiers come first, whatever the gain. The gain of a merge does not
+  // show what it prevents later: a value that several ops read either is in the group that computes
+  // it, or is written and read again. So contractions first take the ops that follow them, then
+  // those that lead to them, then each other.
   int Tier(int producer, int consumer) const {
     bool from = HasContraction(producer);
     bool to = HasContraction(consumer);
@@ -136,7 +136,7 @@ class Grower {
     }
   }
 
-  // Some path from `from` to `to` that leaves the direct edge. A path only goes forward in order_.
+  // A path from `from` to `to` other than the direct edge. Paths only go forward in order_.
   bool HasPathAround(int from, int to) {
     size_t end = place_[Index(to)];
     std::vector<int> stack = {from};
@@ -154,8 +154,8 @@ class Grower {
     return false;
   }
 
-  // Puts the group that two became into order_: what lies between them and reads the first one goes
-  // behind, the rest before.
+  // Inserts a merged group into order_: groups between the two that depend on the first move behind
+  // it, the rest before it.
   void Reorder(const Candidate& c, int merged) {
     size_t begin = place_[Index(c.producer)];
     size_t end = place_[Index(c.consumer)];
@@ -195,7 +195,7 @@ class Grower {
   absl::Status Consider(int producer, int consumer) {
     Candidate c{Tier(producer, consumer), 0, producer, consumer};
     if (c.tier <= tier_) return Weigh(c);
-    // Until then one of the two may have become another group.
+    // One of the two may have been merged since.
     pending_[static_cast<size_t>(c.tier)].push_back(c);
     return absl::OkStatus();
   }
@@ -203,7 +203,7 @@ class Grower {
   absl::Status Weigh(Candidate c) {
     const int producer = c.producer;
     const int consumer = c.consumer;
-    // Work on weights only is done once, before the first run: it must not move into every run.
+    // Work on weights alone is done once, before the first run. It must not move into every run.
     if (IsConstantGroup(producer) != IsConstantGroup(consumer)) return absl::OkStatus();
     if (loops_[Index(producer)].size() + loops_[Index(consumer)].size() > kMostOps) {
       Record(c, Refuse(RefusalCode::kLarge, "more than ", kMostOps, " loop ops in one kernel"));
@@ -272,12 +272,12 @@ class Grower {
   std::vector<bool> alive_;
   std::vector<std::set<int>> readers_;
   std::vector<std::set<int>> writers_;
-  std::vector<int> order_;     // living groups, each behind those it reads; -1: free place
+  std::vector<int> order_;     // living groups, each after those that it reads; -1: free place
   std::vector<size_t> place_;  // of a living group in order_
-  std::vector<int> seen_in_;   // last search that came by
+  std::vector<int> seen_in_;   // the last search that visited a group
   int search_ = 0;
   std::priority_queue<Candidate> queue_;
-  int tier_ = -1;                                       // what is above is not weighed yet
+  int tier_ = -1;  // candidates of higher tiers are not weighed yet
   std::array<std::vector<Candidate>, kTiers> pending_;  // by tier
   std::vector<Considered> considered_;
 };

@@ -8,14 +8,16 @@
 
 namespace fusion {
 
-/// Grows groups along edges from `start` by estimated gain until no merge gains: the greedy
-/// expansion that SearchGroups begins with. Nodes in `unfused_nodes` are left as they are.
+/// Greedy expansion: merges groups of `start` along edges by estimated gain until no merge gains.
+/// SearchGroups starts from the result. Nodes in `unfused_nodes` stay as in `start`. Deterministic;
+/// fails only as the evaluator's cancel token says.
 absl::StatusOr<Grouping> GrowGroups(const Grouping& start,
                                     const std::map<NodeId, std::string>& unfused_nodes,
                                     GroupEvaluator* evaluator);
 
-/// For high compute pressure: groups of `grown` whose speed-up over their parts in `start`, of
-/// which they are made, does not justify them fall back to these.
+/// For high compute pressure: replaces each group of `grown` by the groups of `start` that it
+/// consists of, unless it is more than kPressureSpeedup times as fast as these. Fails only as the
+/// evaluator's cancel token says.
 absl::StatusOr<Grouping> DissolveSlowGroups(const Grouping& grown, const Grouping& start,
                                             GroupEvaluator* evaluator);
 

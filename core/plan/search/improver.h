@@ -14,7 +14,8 @@
 
 namespace fusion {
 
-/// Improves groups by changes of a few neighbours until none gains.
+/// The search of SearchGroups: improves groups by changes of a few neighbours until none gains.
+/// Internal to search.cc. Not thread-safe; all arguments must outlive it. Call Run once.
 class Improver {
  public:
   Improver(const Grouping& nodes, const Objective& objective, const PlanOptions& options,
@@ -32,7 +33,7 @@ class Improver {
     for (const Considered& c : considered_) {
       if (!c.refusal.empty()) refused_.insert(SidesOf(c.first, c.second));
     }
-    // Atoms: what moves as a whole.
+    // Atoms: units that move as a whole.
     atom_of_.assign(program_.ops.size(), -1);
     found_in_.assign(program_.ops.size(), 0);
     for (const std::vector<LoopId>& part : nodes.groups) {
@@ -57,15 +58,15 @@ class Improver {
   using Sets = std::vector<std::vector<LoopId>>;
 
   enum class Stage : uint8_t {
-    kPromised,  // what gains by cheap bounds
-    kThorough,  // and what does not
-    kJoins,     // of two linked groups, whatever it costs to know: the ledger asks for each anyway
+    kPromised,  // changes that gain by cheap bounds
+    kThorough,  // also changes that do not, within limits_
+    kJoins,  // joins of two linked groups, without limit: the ledger evaluates each of them anyway
   };
 
-  // The count of scheduled ops where a stage ends.
+  // The value of GroupEvaluator::scheduled_ops at which a stage ends.
   int64_t EffortOf(Stage stage) const;
 
-  // Groups replaced by others.
+  // A replacement of groups by others.
   struct Change {
     std::vector<int> old;
     Sets fresh;
@@ -82,50 +83,53 @@ class Improver {
 
   void Wake(int g);
 
-  // Those with most to gain first: what is above the bound.
+  // Queues all groups, those with the largest possible gain (cost above the bound) first.
   absl::Status WakeAll();
 
-  // Microseconds, or what stands for them: infinite where there is no schedule.
+  // The cost in microseconds, with penalties for bytes; infinity if there is no schedule, or if
+  // finding one would exceed effort_.
   absl::StatusOr<double> Cost(const std::vector<LoopId>& loops);
 
-  // Never above the cost of the ops, in one group or several.
+  // A lower bound of the cost of the ops in one group or several.
   double Bound(const std::vector<LoopId>& loops) const;
 
-  // What stands for the bytes that a group leaves in memory for others; never more than several
-  // groups of its ops leave.
+  // The penalty for the bytes that a group leaves in memory for others. Several groups of its ops
+  // leave at least as many.
   double KeptUs(const std::vector<LoopId>& loops) const;
 
+  // The penalty for bytes that a kernel holds beyond Objective::run_bytes.
   double OverUs(const GroupVerdict& verdict) const;
 
-  // Cost and bound of a group that there is.
+  // Cost and bound of a current group.
   struct Figures {
-    double cost = -1;  // below 0: not asked for yet
+    double cost = -1;  // below 0: not computed yet
     double bound = 0;
   };
   absl::StatusOr<Figures> FiguresOf(int g);
 
-  // Takes the change for the best one if it gains more than that.
+  // Replaces `best` by this change if it gains more.
   absl::Status Consider(std::vector<int> old, Sets fresh, Change* best);
 
-  // What a rule favours counts for less only as a whole, which steps of two groups do not reach; a
-  // registered kernel computes a whole match or nothing.
+  // Tries whole matches. The factor of a rule counts only for whole matches, which steps of two
+  // groups do not reach; a registered kernel computes a whole match or nothing.
   absl::Status JoinFavoured();
 
   absl::Status JoinMatches(const Sets& matches);
 
-  // The atoms of groups, in the order of their first ops.
+  // The atoms of groups, ordered by their first ops.
   Sets AtomsOf(const std::vector<int>& groups) const;
 
-  // The ops of group g that depend on op l (or on which it depends), itself included, whole atoms.
+  // The ops of group g that depend on op l (`readers`), or that it depends on; includes l, extended
+  // to whole atoms.
   std::vector<LoopId> Closure(int g, LoopId l, bool readers) const;
 
   static std::vector<LoopId> Without(const std::vector<LoopId>& all,
                                      const std::vector<LoopId>& part);
 
-  // Whether a group reads from these ops, or they from it.
+  // Whether group g reads from these ops (`readers`), or they read from it.
   bool Touches(const std::vector<LoopId>& part, int g, bool readers) const;
 
-  // Groups that may stand in the place of some, and the sum of their bounds.
+  // Groups that may replace some others, and the sum of their bounds.
   struct Try {
     double bound;
     Sets fresh;
@@ -133,48 +137,48 @@ class Improver {
 
   Try MakeTry(std::vector<LoopId> one, std::vector<LoopId> other) const;
 
-  // The most promising of `tries`, by bounds: the rest gains no more than the best change so far,
-  // or there are many.
+  // Considers the most promising of `tries` by their bounds; stops when the rest cannot beat the
+  // best change, or after a limit.
   absl::Status ConsiderBest(const std::vector<int>& old, std::vector<Try> tries, Change* best);
 
-  // Adds to `tries` what of one group may move to another one: an op with all in its group that
-  // depends on it (`readers`) or on which it depends, if the other group is linked with these. With
-  // `any` also if it is not, and all but these.
+  // Adds to `tries` the moves from one group to another: an op with all ops of its group that
+  // depend on it (`readers`), or that it depends on, if the other group is linked with these. With
+  // `any` also unlinked sets, and the complements of the sets.
   void AddMoves(int from, int to, bool readers, bool any, std::set<std::vector<LoopId>>* seen,
                 std::vector<Try>* tries) const;
 
-  // Ops of one of two groups move to the other one, with all that must move with them; in the
-  // thorough stage in either direction, whichever of the two then comes first.
+  // Moves ops between two groups, with all ops that must move with them. In the thorough stage in
+  // both directions, whichever group then runs first.
   absl::Status Move(int a, int b, Change* best);
 
-  // A group becomes two: some ops with all that depend on them, or on which they depend, and the
+  // Splits a group in two: some ops with all that depend on them, or that they depend on, and the
   // rest.
   absl::Status Cut(int g, Change* best);
 
-  // The best groups of all ops of some groups, if these are few.
+  // The best partition of all ops of some groups, if the ops are few.
   absl::Status SolveWindow(const std::vector<int>& old, Change* best);
 
-  // Groups that may change together with g: those it is linked with, nearest first.
+  // Groups that may change together with g: those linked with it, nearest first.
   std::vector<int> NeighboursOf(int g) const;
 
-  // Those that run at about the same time and are not linked with it.
+  // Groups that run at about the same time as g and are not linked with it.
   std::vector<int> BesideOf(int g, const std::vector<int>& neighbours) const;
 
   bool MayJoin(int a, int b) const;
 
-  // A group, those around it and the ops of all, ascending.
+  // A group with the groups around it, and all their ops, ascending.
   struct Surroundings {
     std::vector<int> groups;  // the group first
     std::vector<LoopId> loops;
     std::vector<int> key;
   };
 
-  // The key is equal for groups that look alike and have neighbours that do, and whose atoms are
-  // cut alike: what is best for one of them is best for the others.
+  // The key is equal for groups that are equal, have equal neighbours, and whose atoms are divided
+  // alike. The best change for one of them is best for the others.
   Surroundings SurroundingsOf(int g, const std::vector<int>& neighbours,
                               const std::vector<int>& beside);
 
-  // A change in positions of groups and ops of its surroundings; no groups: nothing gains.
+  // A change, as positions of groups and ops in its surroundings. No groups: nothing gains.
   struct Recipe {
     std::vector<size_t> groups;
     std::vector<std::vector<size_t>> fresh;
@@ -187,22 +191,22 @@ class Improver {
 
   absl::Status Improve(int g);
 
-  // What no change of two groups reaches: three at once, and few ops exactly.
+  // Changes that no pair of groups reaches: three groups at once, and small sets of ops exactly.
   absl::Status SolveAround(int g, const std::vector<int>& neighbours, Change* best);
 
   void Commit(Change& change);
 
-  // Groups that became one. What is cut or moved shows in the pairs of the groups that are left.
+  // Adds a join to considered_. Splits and moves show in the entries of the resulting pairs.
   void Record(const Change& change);
 
   static std::vector<int> SidesOf(const std::vector<LoopId>& first,
                                   const std::vector<LoopId>& second);
 
-  // Joins of two groups that were looked at and are not `best`, each once.
+  // Adds the joins of two groups that were tried and are not `best`, each once.
   absl::Status RecordRefused(const Change& best);
 
-  // Why two groups, which are there, do not become one now; empty where nobody has looked, or where
-  // it is memory that decides.
+  // Why two current groups are not joined; empty if the join was not evaluated, or if memory
+  // decides.
   absl::StatusOr<Refusal> WhyNot(int a, int b);
 
   const Program& program_;
@@ -212,21 +216,21 @@ class Improver {
   const OpLinks& links_;
   CostBound bound_;
   GroupGraph graph_;
-  const bool whole_nodes_;  // an atom is all of a node
+  const bool whole_nodes_;  // atoms are whole nodes
   Sets atoms_;
   std::vector<int> atom_of_;           // by op
   std::vector<bool> frozen_;           // by atom
   std::vector<Figures> figures_;       // by group
-  mutable std::vector<int> found_in_;  // by op: the last Closure that it is in
+  mutable std::vector<int> found_in_;  // by op: the last Closure that visited it
   mutable int closures_ = 0;
-  std::deque<int> dirty_;  // groups whose changes are to be looked at
-  std::set<int> waiting_;  // those of dirty_
+  std::deque<int> dirty_;  // groups whose changes are to be tried
+  std::set<int> waiting_;  // the groups in dirty_
   std::unordered_map<std::vector<int>, Recipe, HashOfKey> recipes_;  // by key of surroundings
   double least_gain_ = kMinGainUs;
   Stage stage_ = Stage::kPromised;
-  int64_t effort_ = 0;                      // where looking ends, by GroupEvaluator::scheduled_ops
-  std::vector<std::pair<int, int>> tried_;  // joins looked at for the group of Improve
-  std::unordered_set<std::vector<int>, HashOfKey> refused_;  // joins considered_ tells about
+  int64_t effort_ = 0;                      // GroupEvaluator::scheduled_ops at which the stage ends
+  std::vector<std::pair<int, int>> tried_;  // joins tried for the group of Improve
+  std::unordered_set<std::vector<int>, HashOfKey> refused_;  // joins that considered_ has
   std::vector<Considered> considered_;
 };
 

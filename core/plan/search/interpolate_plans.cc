@@ -12,18 +12,18 @@ namespace {
 
 using Sets = std::vector<std::vector<LoopId>>;
 
-// Parts of different form that are tried, and groups that weighing plans for that may walk over.
+// Limits: forms of swaps that are tried, and groups in the plans weighed for them.
 constexpr size_t kMostForms = 32;
 constexpr size_t kMostWalked = 1000000;
 
-// Groups of one plan, and those of another one that hold the same ops.
+// Groups of one plan and the groups of another plan that hold the same ops.
 struct Swap {
   Sets old;
   Sets fresh;
 };
 
-// The smallest sets of groups of `base` that hold the ops of groups of `other`, but for groups that
-// both have; those of one form together, in the order of their first ops.
+// The minimal swaps between the plans; groups that both have are left out. Swaps of one form are
+// together, in the order of their first ops.
 std::vector<std::vector<Swap>> SwapsBetween(const Sets& base, const Sets& other,
                                             GroupEvaluator* evaluator) {
   const size_t ops = evaluator->program().ops.size();
@@ -61,7 +61,7 @@ std::vector<std::vector<Swap>> SwapsBetween(const Sets& base, const Sets& other,
     for (const std::vector<LoopId>& group : swap.old) first = std::min(first, group.front());
     by_first_op[first] = std::move(swap);
   }
-  // Of one form: equal ops, connected alike and grouped alike on both sides.
+  // Swaps of one form have equal ops and connections, and are grouped alike on both sides.
   std::map<std::vector<int>, size_t> form_of;
   std::vector<std::vector<Swap>> forms;
   std::vector<int> place(ops, 0);
@@ -85,7 +85,7 @@ std::vector<std::vector<Swap>> SwapsBetween(const Sets& base, const Sets& other,
   return forms;
 }
 
-// `groups` with those swaps that leave an order in which all can run; empty if there is none.
+// `groups` after all swaps that keep the groups free of cycles; empty if there are none.
 Sets Swapped(const OpLinks& links, const Sets& groups, const std::vector<Swap>& swaps) {
   GroupGraph graph(links, groups);
   bool any = false;

@@ -14,7 +14,7 @@ namespace fusion {
 namespace {
 
 // Stands for packed weights among the tensors of a launch: they are made before the first run, and
-// nothing of a run lies in their place.
+// no tensor of a run can use their memory.
 constexpr int kPackedTensor = -1;
 
 }  // namespace
@@ -25,7 +25,7 @@ int PlanWeigher::KernelOf(const Schedule& schedule) {
     const DeviceSpec& device = evaluator_.device();
     Kernel kernel{.workspace_bytes = PlanWorkspace(schedule, device.alignment).bytes,
                   .compile_s = CompileSeconds(it->first)};
-    // Memory that a kernel fills itself is not memory of the run.
+    // Explicit memory on chip is not memory of the run.
     if (!device.explicit_memory) kernel.scratch_bytes = NeedOnChip(schedule, device).staged;
     kernels_.push_back(kernel);
   }
@@ -54,7 +54,7 @@ const std::vector<int>& PlanWeigher::KernelsOf(const GroupChoice& choice) {
 absl::Status PlanWeigher::AddLoop(LoopId loop, const GroupVerdict& verdict,
                                   const GroupChoice& choice, Weighing* weighing) {
   const Plan& body = choice.body->plan;
-  // Which places tensors have makes no difference.
+  // The numbers of places make no difference.
   ASSIGN_OR_RETURN(LoopTensors tensors,
                    AddLoopTensors(evaluator_.program().op(loop), body, /*first_place=*/0,
                                   evaluator_, &weighing->tensors));

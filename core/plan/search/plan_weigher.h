@@ -11,16 +11,15 @@
 
 namespace fusion {
 
-/// Says what whole plans of one program take of time, memory and compiling, as the plan that is
-/// made of the same groups will have it: its tensors are placed for that. What equal groups share
-/// is worked out once. Not thread-safe. What it is made from outlives it.
+/// Computes latency, peak bytes and compile time of whole plans of one program. Tensors are placed
+/// and kernels are counted as Assemble does, so the numbers equal those of the final plan. Work for
+/// equal groups is shared. Not thread-safe. `evaluator` must outlive it.
 class PlanWeigher {
  public:
   explicit PlanWeigher(GroupEvaluator* evaluator) : evaluator_(*evaluator) {}
 
-  /// `groups` have schedules, and stand in the order in which they will run; `follows` as
-  /// Grouping::follows. The point without its name, not chosen. Fails only as the evaluator's
-  /// cancel token says.
+  /// `groups` must have schedules and be in execution order; `follows` as Grouping::follows.
+  /// Returns a point without a name, not chosen. Fails only as the evaluator's cancel token says.
   absl::StatusOr<PlanPoint> Weigh(const std::vector<std::vector<LoopId>>& groups,
                                   const std::vector<bool>& follows = {});
 
@@ -31,7 +30,7 @@ class PlanWeigher {
     double compile_s = 0;
   };
 
-  // A plan as far as it is weighed.
+  // The state while a plan is weighed.
   struct Weighing {
     PlanPoint point;
     TensorTable tensors;
@@ -49,8 +48,8 @@ class PlanWeigher {
   GroupEvaluator& evaluator_;
   std::vector<Kernel> kernels_;
   std::map<std::string, int> kernel_of_;  // by the text of its schedule: equal texts are one kernel
-  // By choice: positions in kernels_ of its own and of those that pack weights for it. Looked up
-  // only, never walked.
+  // By choice: positions in kernels_ of its own kernels and of those that pack weights for it. Only
+  // for lookup: iteration order depends on addresses.
   std::map<const GroupChoice*, std::vector<int>> kernels_of_;
 };
 

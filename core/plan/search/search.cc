@@ -14,25 +14,27 @@ namespace fusion {
 namespace {
 
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
-// With Objective::run_bytes: a byte between kernels counts as this many microseconds, more than all
-// that keeping it there can save.
+// With Objective::run_bytes: a byte between kernels counts as this many microseconds, more than any
+// time that storing it can save.
 constexpr double kKeptByteUs = 1e3;
-// A byte that a kernel holds beyond that: no single change may bring it below.
+// The same for a byte that a kernel holds above run_bytes. Larger, since no single change may bring
+// a kernel below the limit.
 constexpr double kOverByteUs = 8 * kKeptByteUs;
-// Loop ops to make schedules for in search of what the bounds promise: models stay far below, but a
-// graph without any two equal parts would take minutes.
+// Budget of loop ops to schedule for changes that the bounds promise. Models stay far below; a
+// graph without equal parts would otherwise take minutes.
 constexpr int64_t kLeastEffort = 20000;
 constexpr int64_t kEffortOfAnOp = 8;
-// What the bounds do not promise must gain this part of an average group to be worth the search.
+// The least gain of changes that the bounds do not promise, as a fraction of an average group's
+// cost.
 constexpr double kThoroughGain = 0.01;
-// Ways to cut a group, or to move ops between two, that are estimated: the most promising by their
+// Limit on splits of a group, or moves between two, that are estimated: the most promising by their
 // bounds.
 constexpr size_t kMostTries = 20;
-// Ops of a group, its last ones and its first ones, that may begin a move to another one.
+// Limit on first and last ops of a group that may start a move.
 constexpr size_t kMostBorder = 32;
-// Groups before and after a group that may run beside it.
+// Limit on groups before and after a group that may run side by side with it.
 constexpr int kMostNear = 4;
-// Groups that a group reads from or is read by, nearest first: a mask may be read by every layer.
+// Limit on linked groups, nearest first: a mask may be read by every layer.
 constexpr size_t kMostNeighbours = 16;
 
 using Sets = std::vector<std::vector<LoopId>>;
@@ -113,7 +115,7 @@ absl::StatusOr<double> Improver::Cost(const std::vector<LoopId>& loops) {
 }
 
 double Improver::Bound(const std::vector<LoopId>& loops) const {
-  // Nothing is known of what a registered kernel can do.
+  // The bound does not hold for registered kernels.
   if (evaluator_->registered().Of(loops) != nullptr) return KeptUs(loops);
   return bound_.Of(loops) * evaluator_->rules().LeastFactor(loops) + KeptUs(loops);
 }
@@ -150,7 +152,7 @@ absl::Status Improver::Consider(std::vector<int> old, Sets fresh, Change* best) 
   double bound = 0;
   for (const std::vector<LoopId>& group : fresh) bound += Bound(group);
   if (stage_ == Stage::kPromised && bound > bound_before - kMinGainUs) return absl::OkStatus();
-  // What is known first: it may decide.
+  // Cached results first: they may decide.
   if (fresh.size() > 1 && bound < wanted)
     std::stable_partition(fresh.begin(), fresh.end(), [&](const std::vector<LoopId>& group) {
       return evaluator_->IsKnown(group);
@@ -188,7 +190,7 @@ absl::Status Improver::JoinMatches(const Sets& matches) {
                    std::all_of(groups.begin(), groups.end(),
                                [&](int g) { return CanChange(g) && MayJoin(groups[0], g); });
     if (!changes) continue;
-    // All of their groups, or the match alone with the rest of each.
+    // Joins all of their groups, or the match alone and the rest of each group.
     std::vector<LoopId> whole;
     for (int a : atoms) whole = Union(whole, atoms_[static_cast<size_t>(a)]);
     std::vector<LoopId> all;
@@ -288,7 +290,7 @@ void Improver::AddMoves(int from, int to, bool readers, bool any,
     LoopId l = readers ? loops[loops.size() - 1 - i] : loops[i];
     std::vector<LoopId> part = Closure(from, l, readers);
     if (part.size() == loops.size()) continue;
-    // Without a value between them they would run side by side.
+    // Groups with no value between them would run side by side.
     if (!any && !Touches(part, to, readers)) continue;
     std::vector<LoopId> rest = Without(loops, part);
     add(part, rest);
@@ -433,7 +435,7 @@ Improver::Change Improver::Follow(const Recipe& recipe, const Surroundings& arou
 
 absl::Status Improver::Improve(int g) {
   if (!CanChange(g)) return absl::OkStatus();
-  // Where nothing more is evaluated, a large graph still has many changes to rule out.
+  // Even if nothing more is evaluated, ruling out changes takes long for a large graph.
   RETURN_IF_ERROR(evaluator_->CheckCancel());
   tried_.clear();
   std::vector<int> neighbours = NeighboursOf(g);
@@ -444,7 +446,7 @@ absl::Status Improver::Improve(int g) {
   if (known != recipes_.end()) {
     if (known->second.groups.empty()) return absl::OkStatus();
     Change change = Follow(known->second, around);
-    // Further away things may differ.
+    // Groups further away may differ.
     if (graph_.CanReplace(change.old, change.fresh)) {
       Commit(change);
       return absl::OkStatus();

@@ -10,35 +10,37 @@
 
 namespace fusion {
 
-/// What a search makes least: the sum of the estimated times, or with `run_bytes` the bytes that
-/// lie between kernels, of equally many the sum of the times. Then a kernel should hold no more
-/// than `run_bytes` for itself (GroupVerdict::run_bytes): what is above weighs more than what lies
+/// The search objective. Without `run_bytes`: the sum of estimated times. With `run_bytes`: the
+/// bytes stored between kernels, then the sum of times; and a kernel should hold at most
+/// `run_bytes` for itself (GroupVerdict::run_bytes), since bytes above that weigh more than bytes
 /// between kernels.
 struct Objective {
   std::optional<int64_t> run_bytes;
 };
 
-/// How hard the planner looks. The defaults are what requests get; tools and tests ask for others.
+/// The effort of the search. Requests use the defaults; tools and tests set others.
 struct SearchLimits {
-  /// Parts of so many ops are solved exactly; at most 16.
+  /// Sets of up to this many ops are solved exactly; at most 16.
   int window_ops = 8;
-  /// Loop ops to make schedules for in search of what the bounds do not promise (see
-  /// GroupEvaluator::scheduled_ops); what was estimated before costs nothing.
+  /// Budget of loop ops to schedule while looking for gains that the bounds do not promise (see
+  /// GroupEvaluator::scheduled_ops). Sets with a known estimate are free.
   int64_t effort_ops = 256;
 };
 
-/// Chooses groups of loop ops, as good by `objective` as it can find; times count as the
-/// evaluator's rules weigh them. `nodes` says what moves as a whole, one group a node or what
-/// FollowRules made of that: nodes in `unfused_nodes` stay as they are there, what rules force
-/// stays together, and with high compute pressure all groups are made of whole ones.
+/// Searches for the groups of loop ops with the best `objective`. Times count as the evaluator's
+/// rules weigh them. `nodes` (one group per node, or the result of FollowRules) defines the units
+/// that move as a whole: nodes in `unfused_nodes` stay as they are there, forced sets stay
+/// together, and with high compute pressure groups consist of whole groups of `nodes`.
 ///
-/// Groups of `start` (GrowGroups, or what another search found) are improved until no change of two
-/// or three neighbours gains: joining them, moving ops from one to another, cutting them, solving a
-/// few ops of them exactly; neighbours are linked by a value, or run at about the same time and may
-/// share a launch. First what gains by cheap bounds, then the rest within limits. Equal parts
-/// (layers) share their estimates and are looked at once. Deterministic: ties break on numbers.
-/// Joins of two groups that were taken, or estimated and refused, are added to `start.considered`,
-/// refused ones once.
+/// `start` (GrowGroups, or the result of another search) is improved until no change of two or
+/// three neighbouring groups gains: joining them, moving ops between them, splitting them, or
+/// solving a few ops exactly. Neighbours are linked by a value, or run at about the same time and
+/// may share a launch. Changes that cheap bounds promise come first, then others within `limits`.
+/// Equal parts (layers) share estimates and are searched once.
+///
+/// The result's `considered` are those of `start`, and each join of two groups that was accepted,
+/// or estimated and refused; refused ones once. Deterministic: ties break on numbers. Fails only as
+/// the evaluator's cancel token says.
 absl::StatusOr<Grouping> SearchGroups(const Grouping& nodes, const Grouping& start,
                                       const Objective& objective, const PlanOptions& options,
                                       const std::map<NodeId, std::string>& unfused_nodes,

@@ -7,11 +7,11 @@
 
 namespace fusion {
 
-/// A candidate as a search met it: all it has to keep for the ledger, which works out the rest.
+/// A candidate that a search met. The ledger derives everything else from these fields.
 struct Considered {
-  std::vector<LoopId> first;   // ascending; the side that is read from
-  std::vector<LoopId> second;  // ascending; empty: about the first alone
-  Refusal refusal;             // empty: taken
+  std::vector<LoopId> first;   // ascending; the side that the other one reads from
+  std::vector<LoopId> second;  // ascending; empty: the candidate is `first` alone
+  Refusal refusal;             // empty: accepted
 };
 
 }  // namespace fusion

@@ -62,7 +62,7 @@ class Solver {
 
   static uint32_t Bit(size_t i) { return uint32_t{1} << i; }
 
-  // Sets that hold all that their members read, small ones first.
+  // Sets that are closed under dependence, small ones first.
   std::vector<uint32_t> ClosedSets(uint32_t all) const {
     std::vector<uint32_t> sets;
     for (uint64_t set = 0; set <= all; ++set) {
@@ -78,7 +78,7 @@ class Solver {
     return sets;
   }
 
-  // No two members with something outside between them.
+  // True if no path between two members leads through a part outside.
   bool Whole(uint32_t group) const {
     for (size_t i = 0; i < count_; ++i) {
       if ((group & Bit(i)) != 0 && (apart_[i] & group) != 0) return false;

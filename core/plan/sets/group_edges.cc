@@ -43,8 +43,8 @@ std::vector<std::vector<int>> GroupEdges::Between(size_t most) const {
   for (size_t e = 0; e < edges_.size();) {
     size_t begin = e;
     int writer = edges_[e].first;
-    // Only a reader that is further than one step away can have a path around; a search goes no
-    // further than the last of them.
+    // Only readers more than one step away can have another path; the search stops at the last of
+    // them.
     int last = -1;
     for (; e < edges_.size() && edges_[e].first == writer; ++e) {
       auto reader = static_cast<size_t>(edges_[e].second);

@@ -7,27 +7,26 @@
 
 namespace fusion {
 
-/// Which groups of a plan read from which. Immutable; any thread.
+/// The data flow between the groups of a plan. Immutable; any thread.
 class GroupEdges {
  public:
-  /// `groups` in an order in which every group comes after those it reads from; empty ones have no
-  /// edges.
+  /// `groups`: in topological order. Empty groups have no edges.
   GroupEdges(const Program& program, const std::vector<std::vector<LoopId>>& groups);
 
-  /// (writer, reader), ascending; reinterpretations between the two do not count.
+  /// (writer, reader), ascending. A read through a reinterpretation counts as a read of its source.
   const std::vector<std::pair<int, int>>& edges() const { return edges_; }
-  /// By edge: groups that some path from the writer to the reader passes, the first `most` that are
-  /// found, ascending; none if the edge is the only path.
+  /// For each edge: groups on other paths from its writer to its reader, ascending; the first
+  /// `most` that are found. Empty if the edge is the only path.
   std::vector<std::vector<int>> Between(size_t most) const;
-  /// True if some path leads from a group to one behind it. Takes as long as there are groups and
-  /// edges between the two.
+  /// True if a path leads from group `from` to group `to`; `from` < `to`. Takes time linear in the
+  /// groups and edges between the two.
   bool HasPath(int from, int to) const;
 
  private:
   std::vector<std::pair<int, int>> edges_;
   std::vector<std::vector<int>> readers_;
   std::vector<std::vector<int>> writers_;
-  std::vector<int> depth_;  // edges of the longest path that ends here
+  std::vector<int> depth_;  // edges of the longest path that ends at a group
 };
 
 }  // namespace fusion

@@ -8,10 +8,10 @@
 namespace fusion {
 namespace {
 
-// Distance of neighbouring places at first: as often can a place between two be halved.
+// Initial distance between places; it can be halved 24 times for insertions.
 constexpr int64_t kGap = int64_t{1} << 24;
-// Groups that may lie between the first and the last of those replaced: a search that looks at
-// more, for each of many replacements, would not grow evenly with the graph.
+// Limit on groups between the first and the last replaced one. Without it, the cost of many
+// replacements would grow faster than the graph.
 constexpr int kMostNodesBetween = 4096;
 
 void SortUnique(std::vector<LoopId>* list) {
@@ -107,7 +107,7 @@ std::optional<GroupGraph::Paths> GroupGraph::PathsBetween(
   std::vector<int> stack;
   for (size_t p = 0; p < parts.size(); ++p) {
     ++search_;
-    // What stays and lies behind the last one leads to none of them.
+    // Groups that stay and come after the last one have no path to them.
     auto reach = [&, stop = last](LoopId l, int g, Path path) {
       int to = part_of_[static_cast<size_t>(l)];
       if (to == static_cast<int>(p) && path == kDirect) return;
@@ -178,7 +178,7 @@ std::vector<int> GroupGraph::Replace(const std::vector<int>& old,
   return made;
 }
 
-// An order of these groups that respects data flow, close to the one they have.
+// An order of these groups that respects data flow, close to their current order.
 std::vector<int> GroupGraph::Sorted(const std::vector<int>& groups) const {
   std::unordered_map<int, int> waits;
   for (int g : groups) waits[g] = 0;
@@ -202,7 +202,7 @@ std::vector<int> GroupGraph::Sorted(const std::vector<int>& groups) const {
   return sorted;
 }
 
-// Gives groups places up to about `last`, where now nothing is.
+// Assigns free places up to about `last` to groups.
 void GroupGraph::Insert(const std::vector<int>& groups, int64_t last) {
   auto behind = at_.upper_bound(last);
   int64_t low = behind == at_.begin() ? 0 : std::prev(behind)->first;

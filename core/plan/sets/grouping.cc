@@ -35,8 +35,8 @@ size_t EndOfLaunch(const std::vector<bool>& follows, size_t begin, size_t groups
 
 std::vector<std::vector<LoopId>> TopologicalOrder(const Program& program,
                                                   std::vector<std::vector<LoopId>> groups) {
-  // Smallest first op first among the ready ones: deterministic, and close to the program's own
-  // order.
+  // Among the ready groups, the one with the smallest last op comes first: deterministic, and close
+  // to the program's own order.
   std::vector<int> group_of(program.ops.size(), -1);
   for (size_t g = 0; g < groups.size(); ++g) {
     for (LoopId l : groups[g]) group_of[static_cast<size_t>(l)] = static_cast<int>(g);

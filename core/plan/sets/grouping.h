@@ -8,33 +8,35 @@
 
 namespace fusion {
 
-/// Sets of loop ops that become kernels.
+/// A partition of loop ops into groups, each of which becomes a kernel.
 struct Grouping {
   std::vector<std::vector<LoopId>> groups;  // in an order that respects data flow
-  std::vector<Considered> considered;       // on the way here, in order
-  /// By group: it runs as the next phases of the launch that the group before it is of. Empty: each
-  /// is a launch of its own.
+  std::vector<Considered> considered;       // candidates that the search met, in order
+  /// By group: true if it runs as further phases of the previous group's launch. Empty: every group
+  /// is a launch.
   std::vector<bool> follows = {};
 };
 
-/// Groups [begin, EndOfLaunch(follows, begin, groups)) are one launch; `follows` as in Grouping.
+/// The end of the launch that begins at group `begin`: groups [begin, end) are one launch.
+/// `follows` as in Grouping; `groups` is the number of groups.
 size_t EndOfLaunch(const std::vector<bool>& follows, size_t begin, size_t groups);
 
-/// Loop ops of one kernel: beyond it a kernel gains nothing that two lack, and takes ever longer to
-/// plan and to compile. The largest of a transformer layer have some 30.
+/// The largest number of loop ops in one kernel. Larger kernels gain nothing over two, and take
+/// ever longer to plan and compile. The largest kernels of a transformer layer have some 30.
 inline constexpr size_t kMostOps = 96;
 
-/// Inputs of the loop ops of one kernel, and those of them that lie one behind the other in a
-/// result (Concat): compiling takes time that grows with their square, 15 s of the 30 s a kernel
-/// may take with so many (Intel family 6 model 85, g++ 12, 2026-11-21).
+/// The largest number of inputs of the loop ops of one kernel, and of inputs that are concatenated
+/// in it (Concat). Compile time grows with their square: with so many it is 15 s of the 30 s that a
+/// kernel may take (Intel family 6 model 85, g++ 12, 2026-11-21).
 inline constexpr size_t kMostOperands = 2048;
 inline constexpr size_t kMostPieces = 1024;
 
-/// Why one kernel cannot hold these loop ops: what of them is above kMostOperands or kMostPieces.
-/// Empty if it can.
+/// Why one kernel cannot hold these loop ops: the limit (kMostOperands, kMostPieces) that they
+/// exceed. Empty if they exceed none.
 std::string TooWide(const Program& program, const std::vector<LoopId>& loops);
 
-/// Orders groups so that every group comes after those it reads from.
+/// Orders groups so that every group comes after those that it reads from. The groups must be free
+/// of cycles.
 std::vector<std::vector<LoopId>> TopologicalOrder(const Program& program,
                                                   std::vector<std::vector<LoopId>> groups);
 

@@ -6,19 +6,19 @@
 
 namespace fusion {
 
-/// Both, ascending. They share no op.
+/// The union, ascending. The sets must be disjoint and ascending.
 std::vector<LoopId> Union(const std::vector<LoopId>& a, const std::vector<LoopId>& b);
 
-/// All of them, ascending. No two share an op.
+/// The union of all sets, ascending. The sets must be disjoint.
 std::vector<LoopId> UnionOf(const std::vector<std::vector<LoopId>>& sets);
 
-/// True if one of them is a repeat.
+/// True if one of the ops is a repeat.
 bool HasRepeat(const Program& program, const std::vector<LoopId>& loops);
 
-/// True if one of them is opaque.
+/// True if one of the ops is opaque.
 bool HasOpaque(const Program& program, const std::vector<LoopId>& loops);
 
-/// Canonical positions of the nodes that loop ops come from, ascending, each once.
+/// Positions in the canonical graph of the nodes that the ops come from; ascending, each once.
 std::vector<int> NodesOf(const Program& program, const std::vector<LoopId>& loops);
 
 }  // namespace fusion

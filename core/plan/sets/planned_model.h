@@ -14,36 +14,36 @@
 
 namespace fusion {
 
-/// One kernel of a plan before it has code.
+/// One kernel of a plan, before code is generated.
 struct PlannedKernel {
   Schedule schedule;
-  std::string text;  // of the schedule: equal texts are one kernel
+  std::string text;  // text form of the schedule; kernels with equal texts are one kernel
   KernelReference reference;
-  std::shared_ptr<const RegisteredMatch> registered = nullptr;  // null: code is generated
+  std::shared_ptr<const RegisteredMatch> registered = nullptr;  // null: generated code
 };
 
-/// What a program is of: a graph, or one of its nodes that repeats it.
+/// Whether a program is that of a whole graph or of the body that one of its nodes repeats.
 enum class ProgramOf : uint8_t { kGraph, kBody };
 
-/// A plan and what its kernels are made from. plan.kernels[i] belongs to kernels[i]; their key and
-/// symbol are still empty (they need a compiler to be named).
+/// A plan with the data from which its kernels are made. kernels[i] belongs to plan.kernels[i],
+/// whose key and symbol are still empty: naming them needs a compiler.
 struct PlannedModel {
   Plan plan;
   std::vector<PlannedKernel> kernels;
   Program program;
   std::vector<std::vector<LoopId>> groups;  // loop ops of plan.groups[i]; empty for packing
-  std::vector<LockedChoice> choices;        // how kernels of groups are cut, by first use
-  // Of plan.groups[i] in `choices`; -1 for packing and for those of bodies.
+  std::vector<LockedChoice> choices;        // the tilings of groups, in order of first use
+  // By group of plan.groups: position in `choices`; -1 for packing and for groups of loop bodies.
   std::vector<int> choice_of;
-  /// By group that stands for a repeat, see `groups`, the plan of its body.
+  /// By group that stands for a repeat (position in `groups`): the plan of its body.
   std::map<int, std::shared_ptr<const PlannedModel>> bodies = {};
-  /// Where registered kernels do not run, and why; in bodies too.
+  /// Where registered kernels do not run, with reasons; bodies included.
   std::vector<std::string> notes = {};
-  std::vector<bool> inner = {};  // of plan.groups: those of bodies
-  /// Of the plans of bodies: what the ledger tells of their groups, and candidates weighed.
+  std::vector<bool> inner = {};  // by group of plan.groups: true for groups of loop bodies
+  /// From the plans of bodies: the ledger entries of their groups, and the number of candidates.
   std::vector<PlanDecision> inner_decisions = {};
   int64_t inner_candidates = 0;
-  /// Of the plan of a family: by Plan::variants, which have no plans yet.
+  /// In the plan of a family: the models of Plan::variants, which have no plans yet.
   std::vector<PlannedModel> variants = {};
 };
 
