@@ -18,38 +18,41 @@ struct KernelSource {
   int64_t workspace_bytes = 0;  // of one run
 };
 
-/// How a source is written, beside what it does.
+/// Options of a source that do not change what it computes.
 struct EmitOptions {
-  /// Every element that is read or written is checked against the bounds of its tensor or buffer.
-  /// The kernel is called with FusionGuardedKernelArgs (core/base/kernel_guard_abi.h).
+  /// Checks the bounds of every element that the kernel reads or writes. The caller must pass
+  /// FusionGuardedKernelArgs (core/base/kernel_guard_abi.h).
   bool guard = false;
 };
 
-/// A code generator for one family of devices. Pure: text out, no tools run here, so it tests
-/// without a device.
+/// A code generator for one family of devices. Pure: it returns text and runs no tools, so it can
+/// be tested without a device. Any thread.
 class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// "cpu".
+  /// The name by which device specs select the backend: "cpu".
   virtual std::string_view name() const = 0;
 
-  /// Raised whenever the text emitted for an equal schedule changes; part of every kernel key.
+  /// Raise it whenever the text for an equal schedule changes: it is part of every kernel key.
   virtual int version() const = 0;
 
-  /// The source of a verified schedule for a device. `symbol` must be a C identifier of ours.
-  /// Unimplemented, naming the op or type, for what this backend does not emit.
+  /// The source of a schedule that passes Verify, for a device. `symbol`: the entry point, a C
+  /// identifier. Unimplemented, naming the op or type, for what this backend does not emit.
   virtual absl::StatusOr<KernelSource> Emit(const Schedule& schedule, const DeviceSpec& device,
                                             std::string_view symbol,
                                             const EmitOptions& options = {}) const = 0;
 
-  /// The source of one member of a family: schedules that differ in nothing but numbers, none of
-  /// which depends on which member it is but for the numbers in it. `most` is the largest member:
-  /// it says how long windows and local buffers can become; `varies` which dims are not as long in
-  /// every member. kSizesLine stands in every function
-  /// that a number of `schedule` is in, where its `dims` are in scope, kSizesCount for the dims of
-  /// the descriptor. kNeedsLine begins lines "<a> <= <b>" of numbers that must lie so in
-  /// every member. Otherwise as Emit.
+  /// The source of one member of a family: schedules that differ in numbers only. Apart from these
+  /// numbers the text must not depend on which member it is for. `most`: the largest member, which
+  /// bounds the lengths of windows and local buffers. `varies`: by dim, whether its extent differs
+  /// between members.
+  ///
+  /// Texts of several members are merged by GeneraliseSource, which needs three marks in them.
+  /// kSizesLine stands in every function that uses a number of `schedule`, at a place where the
+  /// function's `dims` are in scope. kSizesCount stands for the number of run-time dims in the
+  /// descriptor. A line of kNeedsLine and "<a> <= <b>" states a condition on numbers that must hold
+  /// in every member. Otherwise as Emit.
   virtual absl::StatusOr<KernelSource> EmitMember(const Schedule& schedule, const Schedule& most,
                                                   const std::vector<bool>& varies,
                                                   const DeviceSpec& device, std::string_view symbol,
@@ -60,7 +63,8 @@ inline constexpr std::string_view kSizesLine = "/* sizes */";
 inline constexpr std::string_view kSizesCount = "/* number of sizes */ 0";
 inline constexpr std::string_view kNeedsLine = "// needs ";
 
-/// The backend a device spec names, or Unimplemented. Lives for ever.
+/// The backend of this name (DeviceSpec::backend). Valid until the process exits. Unimplemented if
+/// this build has none. Thread-safe.
 absl::StatusOr<const Backend*> FindBackend(std::string_view name);
 
 }  // namespace fusion

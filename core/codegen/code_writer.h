@@ -32,10 +32,11 @@ class CodeWriter {
     --depth_;
     Line("}", suffix);
   }
-  /// Text as it is, already formed lines.
+  /// Appends complete lines as they are, without indentation.
   void Raw(std::string_view text) { text_ += text; }
   void Blank() { text_ += '\n'; }
 
+  /// Moves the text out; call it last.
   std::string Take() { return std::move(text_); }
 
  private:

@@ -22,7 +22,7 @@ bool InWord(char c) {
   return IsDigit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
 }
 
-// Words, numbers and single characters of a line; together they are the line.
+// Splits a line into words, numbers and single characters; concatenated they are the line.
 std::vector<Token> Tokens(std::string_view line) {
   std::vector<Token> out;
   for (size_t at = 0; at < line.size();) {
@@ -50,7 +50,7 @@ std::string_view Stripped(std::string_view line) {
   return begin == std::string_view::npos ? "" : line.substr(begin);
 }
 
-// The numbers as integers; nullopt if one is none.
+// The numbers as integers; nullopt if one is not an integer.
 std::optional<std::vector<int64_t>> Integers(const std::vector<std::string_view>& numbers) {
   std::vector<int64_t> out;
   for (std::string_view n : numbers) {
@@ -75,7 +75,7 @@ double ValueOf(GeneralText::Piece::Form form, double whole) {
   return IsSingle(form) ? static_cast<double>(1.0F / static_cast<float>(whole)) : 1 / whole;
 }
 
-// The whole numbers of which these are the literals; nullopt if one is none of this form.
+// The integers whose literals of this form these are; nullopt if one is not of this form.
 std::optional<std::vector<int64_t>> WholeNumbers(const std::vector<std::string_view>& literals,
                                                  GeneralText::Piece::Form form) {
   std::vector<int64_t> out;
@@ -130,7 +130,7 @@ class GeneralText::Maker {
   }
 
  private:
-  // Lines from the first on that begin alike in all texts.
+  // Number of leading lines that begin alike in all texts.
   size_t CommonLines() const {
     constexpr size_t kHead = 12;  // a value and its operator
     size_t common = 0;
@@ -236,7 +236,7 @@ absl::StatusOr<std::string> GeneralText::At(const std::vector<int64_t>& values) 
       if (piece.form != Piece::kWhole) {
         out += HexDouble(ValueOf(piece.form, static_cast<double>(value)));
       } else if (value < 0 && out.ends_with('-')) {
-        // The sign of a number that is negative at the members belongs to the text.
+        // The minus sign of a negative number is part of the text.
         out.pop_back();
         out += StrCat(-value);
       } else {
@@ -249,8 +249,8 @@ absl::StatusOr<std::string> GeneralText::At(const std::vector<int64_t>& values) 
 
 namespace {
 
-// A source as it is put together, from its last line to the first: a function declares what is used
-// of the sizes behind its kSizesLine.
+// Assembles a source from its last line to its first, so that at the kSizesLine of a function the
+// sizes which the function uses are known.
 class SourceWriter {
  public:
   explicit SourceWriter(const GeneralText& general) : general_(general) {}
@@ -306,7 +306,7 @@ class SourceWriter {
 
   std::string Code(const GeneralText::Piece& piece) {
     if (piece.form == GeneralText::Piece::kText) return piece.text;
-    // Numbered as they come, without those of needs alone.
+    // Numbered in order of use; sizes that only needs use get no number.
     auto [it, fresh] = position_.try_emplace(piece.size, static_cast<int>(out_.sizes.size()));
     if (fresh) out_.sizes.push_back(general_.sizes()[static_cast<size_t>(piece.size)]);
     used_.insert(it->second);

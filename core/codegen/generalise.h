@@ -11,21 +11,20 @@
 
 namespace fusion {
 
-/// Texts of the members of a family as one: they are equal but for numbers, and each number is a
-/// polynomial of the symbols (FitSize), or a literal of such a number, or of its reciprocal.
+/// One text for all members of a family. Their texts differ in numbers only, and each number is a
+/// polynomial of the symbols (FitSize), a literal of such a number, or a literal of its reciprocal.
 class GeneralText {
  public:
-  /// `points`: the values of the symbols, by text; at least one. FailedPrecondition, with the
-  /// lines, if the texts differ in more than such numbers; `line` (may be null) is then the number
-  /// of the first that does, from 0 on. Pure.
+  /// Merges texts. `points[i]`: the values of the symbols in `texts[i]`; at least one, and equally
+  /// many of both. FailedPrecondition, quoting the lines, if the texts differ in more than such
+  /// numbers; `*line` (may be null) is then the number of the first such line, from 0. Pure.
   static absl::StatusOr<GeneralText> Of(const std::vector<std::vector<int64_t>>& points,
                                         const std::vector<std::string>& texts,
                                         size_t* line = nullptr);
 
-  /// True if the texts are equal.
+  /// True if all texts are equal.
   bool IsStatic() const { return sizes_.empty(); }
-  /// The text of the member where the symbols have these values. OutOfRange if a number of it is
-  /// beyond 2^62.
+  /// The text for these values of the symbols. OutOfRange if a number in it exceeds 2^62.
   absl::StatusOr<std::string> At(const std::vector<int64_t>& values) const;
 
   struct Piece {
@@ -36,7 +35,7 @@ class GeneralText {
   };
   using Line = std::vector<Piece>;
   const std::vector<Line>& lines() const { return lines_; }
-  /// Every number that differs, once.
+  /// The numbers that differ between members, each once.
   const std::vector<SizeExpr>& sizes() const { return sizes_; }
 
  private:
@@ -48,14 +47,14 @@ class GeneralText {
 /// One source for all members of a family.
 struct GeneralSource {
   std::string text;
-  /// Element i of the dims that the kernel is called with.
+  /// The run-time dims that the kernel must be called with, in order (FusionKernelArgs::dims).
   std::vector<SizeExpr> sizes;
-  /// Pairs of which the first one must be at most the second one in every member.
+  /// Conditions: in every member the first of each pair is at most the second. Do not use the
+  /// source for other values of the symbols.
   std::vector<std::pair<SizeExpr, SizeExpr>> needs;
 };
 
-/// The source of which each text, the source of one member (Backend::EmitMember), is a case. Fails
-/// as GeneralText::Of does. Pure.
+/// Merges sources that Backend::EmitMember made, as GeneralText::Of does; same errors. Pure.
 absl::StatusOr<GeneralSource> GeneraliseSource(const std::vector<std::vector<int64_t>>& points,
                                                const std::vector<std::string>& texts);
 

@@ -9,9 +9,10 @@
 
 namespace fusion {
 
-/// The unit that is compiled for a kernel which people wrote: the ABI, what it is called, its
-/// constants (name, literal of C), then `source` as it stands. Names and literals are identifiers
-/// and numbers that somebody has checked. Pure.
+/// The translation unit for a kernel that an operator of the server wrote: the ABI, macros for the
+/// kernel's name, ISA and vector width, `constants` (name, C literal) as macros, then `source`
+/// unchanged. Names and literals are inserted as they are, so the caller must have checked that
+/// they are identifiers and numbers. Pure.
 std::string RegisteredSource(std::string_view source, const DeviceSpec& device,
                              std::string_view symbol,
                              const std::vector<std::pair<std::string, std::string>>& constants);

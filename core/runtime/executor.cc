@@ -30,7 +30,7 @@ ExecutorMemory Executor::memory() const {
   return out;
 }
 
-// `timed`: whether the run that begins is one whose time is taken.
+// `*timed`: whether to time the run that begins.
 absl::StatusOr<std::unique_ptr<Executor::Context>> Executor::TakeContext(bool* timed) {
   *timed = false;
   {
@@ -232,7 +232,7 @@ absl::Status Executor::RunBound(const RunBinding& binding, RunProfile* profile) 
   return status;
 }
 
-// Every run takes the lock twice: memory is got before it and samples are put in order after it.
+// Every run takes the lock twice, so memory is allocated before it and samples are sorted after it.
 LatencySamples Executor::TakeSamples() {
   std::vector<float> memory;
   memory.reserve(sampled_values_);

@@ -21,50 +21,53 @@ namespace fusion {
 struct RunBinding;
 
 struct ExecutorOptions {
-  /// Threads of the executor's own pool; 0: as many as the plan was made for. Ignored with
-  /// `parallel_tasks`.
+  /// Threads of the executor's own pool; 0: Plan::threads. Ignored if `parallel_tasks` is set.
   int threads = 0;
-  /// The caller's threads instead of a pool of ours, and how many workers they are at most. Called
-  /// for every phase of every kernel, also where that has one task.
+  /// Runs tasks on the caller's threads instead of a pool of the executor. Called for every phase
+  /// of every kernel, also if it has one task. `workers`: an upper bound of the worker numbers that
+  /// it passes, plus one; required with `parallel_tasks`.
   ParallelTasks parallel_tasks;
   int workers = 0;
 
-  /// Arenas kept for later runs, at most; runs at once may use more of them. 0: as many as workers
-  /// or cores, whichever is more. A plan and its variants keep equal shares of them.
+  /// Limit of idle arenas that are kept for later runs. Concurrent runs may use more. 0: the number
+  /// of workers or of usable cores, whichever is larger. A plan and its variants get equal shares.
   int max_idle_arenas = 0;
-  /// And in bytes; one arena is kept in any case, of each variant too.
+  /// The same limit in bytes. One arena is always kept, and one for each variant.
   int64_t max_idle_bytes = int64_t{1} << 30;
 
-  /// Times some runs, for TakeSamples(): as many as take less than 0.5 % of all time.
+  /// Times some runs for TakeSamples(), so few that timing takes less than 0.5 % of the run time.
   bool sample_latencies = true;
-  /// That runs are timed with; lives as long as the executor.
+  /// Clock for timing runs. Must outlive the executor.
   const Clock* clock = &Clock::Real();
 };
 
-/// Where one run spent its time.
+/// The times of one run. Set if the run succeeds.
 struct RunProfile {
-  int variant = -1;               // position in Plan::variants of what ran; -1: the plan itself
-  std::vector<double> launch_us;  // by launch of that; of those of loops all passes together
+  int variant = -1;  // position in Plan::variants of the plan that ran; -1: the plan itself
+  /// By launch of that plan; for launches of loops the sum of all passes.
+  std::vector<double> launch_us;
   double total_us = 0;
 };
 
-/// Where a run with guarded kernels (PlanOptions::guard) left a tensor.
+/// The place where a guarded kernel (PlanOptions::guard) accessed an element outside a tensor.
 struct RunFault {
   int group = -1;   // position in Plan::groups
-  int tensor = -1;  // position in Plan::tensors; -1: a buffer of the kernel
-  /// Position in Plan::variants of the plan that these are of; -1: the plan itself.
+  int tensor = -1;  // position in Plan::tensors; -1: a local buffer of the kernel
+  /// Position in Plan::variants of the plan that `group` and `tensor` refer to; -1: the plan
+  /// itself.
   int variant = -1;
 };
 
-/// Of an error of Executor::Run; nullopt for other errors. Annotate() forgets it.
+/// The fault behind an error of a run; nullopt for other errors. Annotate() drops it from a status.
 std::optional<RunFault> RunFaultOf(const absl::Status& status);
 
-/// What an executor holds, in bytes.
+/// Memory that an executor holds, in bytes.
 struct ExecutorMemory {
   int64_t prepared_bytes = 0;  // packed weights, shared by all runs
-  /// Of one run under way: intermediate tensors, scratch, workspace. RunBytes, and pages.
+  /// Of one concurrent run: intermediate tensors, scratch and workspace (RunBytes of the plan),
+  /// rounded up to pages. With variants the largest one's.
   int64_t arena_bytes = 0;
-  int idle_arenas = 0;  // kept for later runs; each variant of the plan has its own
+  int idle_arenas = 0;  // kept for later runs, those of variants included
 };
 
 /// Runs a plan with its kernels: owns packed weights, arenas and threads.
@@ -73,71 +76,82 @@ struct ExecutorMemory {
 ///   RETURN_IF_ERROR(executor->Prepare([&](int i) { return weight_bytes(binding.weights(i)); }));
 ///   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, executor->Run(inputs));
 ///
-/// The plan may come from the network: every position in it is checked, and every kernel's param
-/// count. Of a plan with symbols each run may have other values of them; its arena is as large as
-/// the largest ones need. What runs is the plan or one of its variants, whichever is for those
-/// values. Runs of such a plan, and of one with loops, are not timed for TakeSamples(). Run may be
-/// called from several threads once Prepare is done: each run has its own arena, all share kernels
-/// and weights. They share the threads too, see TaskPool: runs at once do not wait for each other.
+/// Lifecycle: Create, Prepare, then any number of runs. After Prepare, runs are thread-safe and do
+/// not wait for each other: each has its own arena, and they share kernels, weights and threads
+/// (see TaskPool). Destroy the executor after the last run has returned.
+///
+/// The plan may come from the network: Create checks every position in it, and its kernels against
+/// it. If the plan has symbols, each run may have other values of them; its arena has the size for
+/// the largest values, and the run uses the plan or the first of its variants that covers its
+/// values. TakeSamples() does not cover runs of plans with symbols or loops.
+///
+/// Prepare and runs compare the elements that kernels access with those of the tensors
+/// (CheckReach): DataLoss, and the kernel does not run.
 class Executor {
  public:
-  /// `kernels[i]` belongs to plan.kernels[i]. InvalidArgument if plan and kernels do not fit
-  /// together. This, Prepare and Run answer ResourceExhausted if there is no memory for what the
-  /// plan asks for.
+  /// `kernels[i]` is the loaded plan.kernels[i], those of variants included. InvalidArgument if the
+  /// plan is malformed or the kernels do not match it, FailedPrecondition if one is null,
+  /// ResourceExhausted if there is no memory for packed weights.
   static absl::StatusOr<std::unique_ptr<Executor>> Create(
       Plan plan, std::vector<std::shared_ptr<const LoadedKernel>> kernels, ExecutorOptions options);
   ~Executor();
 
   const Plan& plan() const { return plan_; }
-  /// Threads that a run uses at most.
+  /// Upper bound of the threads of one run.
   int threads() const { return workers_; }
   /// Thread-safe.
   ExecutorMemory memory() const;
 
-  /// Packs the weights: `weight(i)` gives the bytes of the i-th weight of the plan. Weights that
-  /// kernels read as they are must stay in memory and unchanged as long as the executor runs; the
-  /// others may go after this returns. No run may be under way.
+  /// Packs the weights. `weight(i)` returns the i-th weight of the plan, and is called at most once
+  /// for each weight in use. Weights that kernels read directly (not packed) must stay in memory,
+  /// unchanged, as long as the executor is used; the others may be freed after this returns. Do not
+  /// call it during a run. InvalidArgument for a weight of another type or shape, ResourceExhausted
+  /// if there is no memory; errors of `weight` and of kernels are passed on.
   absl::Status Prepare(const std::function<absl::StatusOr<const HostTensor*>(int)>& weight);
 
-  /// One inference: the outputs of the model. `inputs` by graph input, checked against the plan.
-  /// FailedPrecondition before Prepare. If a kernel fails: the first status it answers, with its
-  /// name; of a guarded one also its ops, the tensor and the element, and RunFaultOf knows the
-  /// place.
+  /// Runs one inference and returns the model's outputs, in the order of Plan::outputs. `inputs`:
+  /// one for each graph input, in order. `profile` may be null. FailedPrecondition before Prepare.
+  /// InvalidArgument, naming the input, if one does not match the plan. ResourceExhausted if there
+  /// is no memory, or if a loop would make more passes than it has room for. If a kernel fails: its
+  /// first error (Internal), with the kernel's name. For guarded kernels the error also names the
+  /// ops, the tensor and the element, RunFaultOf returns the place, and an index from the caller's
+  /// data is InvalidArgument.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs,
                                               RunProfile* profile = nullptr);
-  /// The same into tensors of the caller's, one for each entry of plan.outputs, which must have the
-  /// types the plan says. Where a run decides extents (plan.output_extents), CutOutputs makes what
-  /// Run returns of them. What shares buffers is copied into such and out of them: see RunShared.
+  /// Run into the caller's tensors: one for each entry of plan.outputs, of the type and dims that
+  /// the run has (MakeOutputs makes them). If the run decides extents (plan.output_extents),
+  /// outputs have their largest extents and the counts come after them; CutOutputs then makes what
+  /// Run returns. Tensors in shared buffers are copied to one and back; RunShared avoids that.
   absl::Status RunInto(const std::vector<const HostTensor*>& inputs,
                        const std::vector<HostTensor*>& outputs, RunProfile* profile = nullptr);
-  /// The same with the inputs and outputs that share buffers where they are: those places of
-  /// `inputs` and `outputs` are not looked at and may be null. `memory` then has the new elements,
-  /// and says how many there are; after an error what it held before. It is the caller's that no
-  /// other run uses it at the same time.
+  /// RunInto, but tensors in shared buffers stay in `memory`: their entries in `inputs` and
+  /// `outputs` are ignored and may be null. After success `memory` contains the new elements, and
+  /// `rows` counts them. After an error it has the elements and `rows` of before. No other run may
+  /// use `memory` at the same time.
   absl::Status RunShared(const std::vector<const HostTensor*>& inputs,
                          const std::vector<HostTensor*>& outputs, SharedMemory* memory,
                          RunProfile* profile = nullptr);
-  /// The same on memory of the caller's as it is: nothing is copied, and elements lie where the
-  /// plan says (Plan::bound_strides; else dense). The other forms copy what has strides. `inputs`
-  /// and `outputs` by the positions of the plan; dims are those of the run. An input and an output
-  /// that share a buffer begin at the same place, with the memory of all its capacity behind it.
-  /// InvalidArgument, naming the tensor, for other types and for too little memory. Memory between
-  /// the elements is not touched. It is the caller's that each element lies at a multiple of its
-  /// size, and that no output overlaps an input or another output, but where they share a buffer.
+  /// Runs on the caller's memory without any copy; the other forms copy tensors that have strides.
+  /// Elements lie where the plan says (Plan::bound_strides; else dense). `inputs` and `outputs`: by
+  /// position in the plan, with the dims of this run. An input and an output that share a buffer
+  /// have the same `data`, with memory for the whole capacity. Memory between the elements is not
+  /// written. InvalidArgument, naming the tensor, for another type or dims, and for too little
+  /// memory. The caller ensures that elements are aligned to their size, and that no output
+  /// overlaps an input or another output, unless the two share a buffer.
   absl::Status RunInPlace(const std::vector<BoundTensor>& inputs,
                           const std::vector<BoundTensor>& outputs, RunProfile* profile = nullptr);
 
-  /// Zeroed tensors of the types a run returns, of a plan with symbols for their largest values.
-  /// ResourceExhausted if there is no memory for them.
+  /// Zeroed tensors for RunInto, of the types that a run returns; of a plan with symbols with the
+  /// dims for their largest values. ResourceExhausted if there is no memory.
   absl::StatusOr<std::vector<HostTensor>> MakeOutputs() const;
-  /// Those that a run with these inputs returns; with `memory` for RunShared: those that share
-  /// buffers are empty then. InvalidArgument for inputs that no run takes.
+  /// The same with the dims that a run with these inputs has. With `memory`, for RunShared: outputs
+  /// in shared buffers are empty tensors. InvalidArgument for inputs that do not match the plan.
   absl::StatusOr<std::vector<HostTensor>> MakeOutputs(const std::vector<const HostTensor*>& inputs,
                                                       const SharedMemory* memory = nullptr) const;
 
-  /// What runs took since the last call; nothing without `sample_latencies`. Thread-safe.
+  /// The timed runs since the last call; empty without `sample_latencies`. Thread-safe.
   LatencySamples TakeSamples();
-  /// No run is timed any more: nobody wants to know. Thread-safe.
+  /// Stops timing runs, for good. Thread-safe.
   void StopSampling();
 
  private:
@@ -147,11 +161,11 @@ class Executor {
   struct PhaseRun;
   struct Shapes;
   struct Context;
-  // Tensor `position` of a call table is the caller's tensor `index`.
+  // Entry `position` of a call table gets the address of the caller's tensor `index`.
   struct Patch {
     size_t position = 0;
     size_t index = 0;
-    size_t tensor = 0;  // of the plan
+    size_t tensor = 0;  // position in Plan::tensors
   };
 
   Executor(Plan plan, std::vector<std::shared_ptr<const LoadedKernel>> kernels,
@@ -185,20 +199,21 @@ class Executor {
   Plan plan_;
   std::vector<std::shared_ptr<const LoadedKernel>> kernels_;
   ExecutorOptions options_;
-  std::shared_ptr<TaskPool> pool_;                   // null: the caller's threads
+  std::shared_ptr<TaskPool> pool_;                   // null: options_.parallel_tasks
   std::vector<std::unique_ptr<Executor>> variants_;  // by Plan::variants
   int workers_ = 1;
   uint64_t scratch_stride_ = 0;
   uint64_t workspace_bytes_ = 0;
   int64_t context_bytes_ = 0;
-  int idle_shares_ = 1;  // executors that keep arenas for one plan
+  int idle_shares_ = 1;  // number of executors that share the limit of idle arenas
   size_t max_idle_ = 1;
-  size_t sampled_values_ = 0;  // that the sampler holds
+  size_t sampled_values_ = 0;  // capacity of the sampler
   std::vector<Step> steps_;    // by plan launch
   std::vector<Patch> input_patches_;
   std::vector<Patch> output_patches_;
-  std::vector<std::vector<Patch>> place_patches_;  // by launch: tensors at places of loops
-  std::shared_ptr<Memory> prepared_;               // of the plan and its variants
+  // By launch: tensors whose address moves with the passes of loops.
+  std::vector<std::vector<Patch>> place_patches_;
+  std::shared_ptr<Memory> prepared_;  // packed weights, shared by the plan and its variants
   std::vector<const std::byte*> weights_;
   bool ready_ = false;
   mutable Mutex mutex_;

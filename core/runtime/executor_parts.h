@@ -16,17 +16,18 @@
 
 namespace fusion {
 
-// What an Executor is made of, for its own sources.
+// The private types of Executor, for its own sources.
 
 inline constexpr uint64_t kPage = 4096;
-// Packed weights are read once a run, all of them: in small pages that takes an address translation
-// for every 4 KiB, and where they lie in caches by address is left to chance.
+// Every run reads all packed weights once. In small pages each 4 KiB need an address translation,
+// and the sets of a cache that they use depend on chance.
 inline constexpr uint64_t kHugePage = uint64_t{2} << 20;
 
 // Page-aligned bytes.
 struct Executor::Memory {
   static uint64_t Rounded(uint64_t bytes) { return (bytes / kPage + 1) * kPage; }
-  // `read_whole`: every run reads all of it.
+  // `read_whole`: every run reads all of it, so it asks for huge pages. `what`: for the error
+  // message, ResourceExhausted.
   static absl::StatusOr<Memory> Allocate(uint64_t bytes, std::string_view what,
                                          bool read_whole = false) {
     Memory memory;
@@ -40,7 +41,8 @@ struct Executor::Memory {
     if (memory.data == nullptr) {
       return ResourceExhausted("executor: no memory for ", bytes, " bytes of ", what);
     }
-    // Whole huge pages only: the rest would take memory that nobody uses. Advice may be declined.
+    // Whole huge pages only: a last one would use memory for nothing. The kernel may ignore the
+    // advice.
     if (huge) (void)madvise(memory.data.get(), bytes / kHugePage * kHugePage, MADV_HUGEPAGE);
     return memory;
   }
@@ -52,21 +54,21 @@ struct Executor::Memory {
   void* At(int64_t offset) const { return static_cast<char*>(data.get()) + offset; }
 };
 
-// One launch of the plan, as far as it is the same in every run.
+// The part of a launch that is the same in every run.
 struct Executor::Step {
   const LoadedKernel* kernel = nullptr;
   size_t position = 0;         // in Plan::kernels
   std::vector<int64_t> tasks;  // by phase
 };
 
-// The arguments of launches, one after the other.
+// The arguments of all launches, in order.
 struct Executor::CallTable {
   std::vector<FusionTensor> tensors;
-  std::vector<FusionInt64> elements;          // of each of `tensors`
+  std::vector<FusionInt64> elements;          // element counts of `tensors`
   std::vector<FusionGuardedKernelArgs> args;  // by launch; they point into the other two
 };
 
-// The phase that a run is at, as its workers see it.
+// The current phase of a run, as its workers see it.
 struct Executor::PhaseRun {
   const LoadedKernel* kernel = nullptr;
   const FusionGuardedKernelArgs* args = nullptr;
@@ -85,33 +87,33 @@ struct Executor::PhaseRun {
   }
 };
 
-// What depends on the values of the plan's symbols.
+// The values that depend on the plan's symbols.
 struct Executor::Shapes {
   std::vector<int64_t> units;               // of the symbols
-  std::vector<std::vector<int64_t>> sizes;  // by kernel: its dims
+  std::vector<std::vector<int64_t>> sizes;  // by kernel: its run-time dims
   std::vector<Dims> strides;                // by plan tensor
-  std::vector<int64_t> offsets;             // likewise, bytes
+  std::vector<int64_t> offsets;             // by plan tensor, in bytes
   std::vector<Step> steps;                  // by launch
 };
 
-// What one run needs for itself.
+// The state of one run.
 struct Executor::Context {
   Memory arena;
   Memory scratch_area;
   Memory workspace;
   CallTable table;
-  Shapes shapes;  // of a plan with symbols: those of the last run
+  Shapes shapes;  // if the plan has symbols: those of the last run
   PhaseRun phase;
-  std::vector<FusionKernelFault> faults;  // by worker; none unless a kernel is guarded
-  // Holds one pointer, so that nothing is allocated for it.
+  std::vector<FusionKernelFault> faults;  // by worker; empty unless a kernel is guarded
+  // Captures one pointer, so it allocates nothing.
   TaskBody body = [this](int64_t begin, int64_t end, int worker) { phase.Do(begin, end, worker); };
-  std::vector<Nanoseconds> boundaries;  // of a timed run: its begin, the end of each launch
-  std::vector<Nanoseconds> spent;       // of one with loops: by launch, in all passes
-  std::optional<LoopWalk> walk;         // likewise
-  bool fresh = true;                    // no run has touched its memory
+  std::vector<Nanoseconds> boundaries;  // of a timed run: its begin, then the end of each launch
+  std::vector<Nanoseconds> spent;       // with loops: by launch, the sum of all passes
+  std::optional<LoopWalk> walk;         // set if the plan has loops
+  bool fresh = true;                    // its memory has not been touched by a run yet
 };
 
-/// Makes `status` tell RunFaultOf.
+/// Attaches `fault` to `status`, for RunFaultOf.
 void SetRunFault(const RunFault& fault, absl::Status* status);
 
 }  // namespace fusion

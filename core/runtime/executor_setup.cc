@@ -8,7 +8,7 @@
 namespace fusion {
 namespace {
 
-// What a look at the clock takes: the shortest of a few rounds.
+// The time of one clock read: the shortest of a few rounds.
 Nanoseconds MeasureClock(const Clock& clock) {
   constexpr int kRounds = 4;
   constexpr int kLooks = 16;
@@ -22,7 +22,7 @@ Nanoseconds MeasureClock(const Clock& clock) {
   return shortest;
 }
 
-// What the plan says a run takes is all that it gets.
+// A kernel may not need more memory than the plan says.
 absl::Status CheckMemory(const LoadedKernel& kernel, const PlanKernel& planned) {
   const FusionKernelDescriptor& d = kernel.descriptor();
   const auto scratch = static_cast<uint64_t>(planned.scratch_bytes);
@@ -102,7 +102,7 @@ absl::Status Executor::SetUp() {
   return MakeVariants();
 }
 
-// By plan kernel: those that this plan runs, not only a variant of it.
+// By plan kernel: whether this plan launches it, not only a variant of it.
 std::vector<bool> Executor::LaunchedKernels() const {
   std::vector<bool> launched(kernels_.size(), false);
   for (const auto* launches : {&plan_.prepare, &plan_.launches}) {
@@ -246,8 +246,9 @@ Executor::CallTable Executor::MakeCallTable(const std::vector<PlanLaunch>& launc
   return table;
 }
 
-// Whatever was cached, no kernel leaves the memory that the plan gives it: each tells what it
-// accesses, and that is compared with what there is. Launches without tasks access nothing.
+// Ensures that no kernel accesses elements outside its tensors, even if a cache supplied the wrong
+// kernel: compares the range that each kernel reports with the tensors. Launches without tasks
+// access nothing.
 absl::Status Executor::CheckAccesses(const std::vector<PlanLaunch>& launches,
                                      const std::vector<Step>& steps, const CallTable& table) const {
   size_t next = 0;
@@ -286,7 +287,7 @@ absl::StatusOr<std::unique_ptr<Executor::Context>> Executor::MakeContext() const
 absl::Status Executor::Prepare(
     const std::function<absl::StatusOr<const HostTensor*>(int)>& weight) {
   if (variants_.empty()) return PrepareOwn(weight, nullptr);
-  // Asked for once: what is asked for again may be read to another place.
+  // Each weight is requested once: a second request may read it to another address.
   std::vector<const HostTensor*> given(plan_.weights.size(), nullptr);
   auto once = [&](int i) -> absl::StatusOr<const HostTensor*> {
     const HostTensor*& known = given[static_cast<size_t>(i)];

@@ -10,16 +10,16 @@ namespace {
 // Below the 0.5 % that is promised.
 constexpr double kShare = 0.0025;
 
-// A look at the clock holds up the run around it, the other threads at a launch's end above all: so
-// many times what the look itself takes. 1.4 us for 8 launches on two threads, of which 0.2 us are
-// looks (Intel family 6 model 85, 2026-11-22; redo: executor_bench).
+// A clock read delays the run around it by this many times its own duration, above all the other
+// threads at the end of a launch. 1.4 us for 8 launches on two threads, of which 0.2 us are clock
+// reads (Intel family 6 model 85, 2026-11-22; redo: executor_bench).
 constexpr double kHeldUp = 8;
 
 // Runs before the first timed one: they warm up caches and clocks. Chosen, not measured: later runs
 // outweigh the first, and a model that runs a few times only is timed at all.
 constexpr int64_t kFirst = 8;
 
-// However long a run's bookkeeping once took.
+// Upper bound of the interval, even if bookkeeping once took very long.
 constexpr int64_t kMaxInterval = int64_t{1} << 20;
 
 constexpr size_t kMaxRows = 256;
@@ -64,7 +64,7 @@ void LatencySampler::Charge(Nanoseconds bookkeeping) {
   until_next_ = interval_;
 }
 
-// Every second row goes, and half as many come.
+// Drops every second row, and halves the rate of new ones.
 void LatencySampler::Thin() {
   size_t width = launches_ + 1;
   size_t kept = 0;

@@ -8,15 +8,17 @@
 
 namespace fusion {
 
-/// What some of an executor's runs took.
+/// The times of some runs of an executor.
 struct LatencySamples {
-  int64_t runs = 0;            // that ended well since the samples before, timed or not
+  int64_t runs = 0;            // successful runs since the previous samples, timed or not
   std::vector<double> run_us;  // of the timed ones, oldest first
-  // By plan launch, each as long as run_us: from the end of the launch before to its own end.
+  // By plan launch, each with one entry for each entry of run_us: from the end of the previous
+  // launch to its own end.
   std::vector<std::vector<double>> launch_us;
 };
 
-/// The same as it was written down: a row for each timed run, its launches, then the whole.
+/// The same in row form: a row for each timed run, with its launches and then the total, in
+/// microseconds.
 struct LatencyRows {
   int64_t runs = 0;
   size_t launches = 0;
@@ -24,36 +26,35 @@ struct LatencyRows {
 };
 LatencySamples ByLaunch(const LatencyRows& rows);
 
-/// Decides which runs are timed, so that timing takes less than 0.5 % of all of them, and keeps
-/// what they took. Holds 256 runs at most (fewer if a run has thousands of launches); of more, it
-/// keeps a part that is spread evenly over the time since Take.
-///
-/// Not thread-safe.
+/// Decides which runs are timed, so that timing takes less than 0.5 % of the time of all runs, and
+/// stores their times. Stores at most 256 runs (fewer if a run has thousands of launches). If there
+/// are more, it keeps a part, spread evenly over the time since Take.
 class LatencySampler {
  public:
-  /// `clock_read`: what one look at the clock takes.
+  /// `launches`: of one run. `clock_read`: the time of one clock read.
   LatencySampler(size_t launches, Nanoseconds clock_read);
 
-  /// A run begins. True: it is to be timed.
+  /// Call when a run begins. True: time this run.
   bool Begin();
 
-  /// A run ended well.
+  /// Call when a run has succeeded, timed or not.
   void CountRun() { ++runs_; }
-  /// And it was timed: `boundaries` are the begin of the run and the end of each launch, in order,
-  /// so launches + 1 times of one clock.
+  /// Call in addition if it was timed. `boundaries`: launches + 1 times of one clock, the begin of
+  /// the run and the end of each launch, in order.
   void Add(const std::vector<Nanoseconds>& boundaries);
-  /// What Add and all around it took, looks at the clock during the run left out.
+  /// Call after Add with the time that Add and the bookkeeping around it took. Clock reads during
+  /// the run do not belong to it.
   void Charge(Nanoseconds bookkeeping);
 
-  /// All that was kept since the last call. In constant time: `memory` takes the place of what is
-  /// given away; best with room for capacity() values.
+  /// Returns the rows since the last call. Constant time: `memory` becomes the new store for rows.
+  /// Reserve room for capacity() values in it.
   LatencyRows Take(std::vector<float> memory);
   size_t capacity() const { return max_rows_ * (launches_ + 1); }
 
-  /// Begin is false from now on.
+  /// Begin returns false from now on.
   void Stop() { stopped_ = true; }
 
-  /// One run in so many is timed.
+  /// One run in `interval()` is timed.
   int64_t interval() const { return interval_; }
 
  private:
@@ -61,12 +62,12 @@ class LatencySampler {
 
   const size_t launches_;
   const size_t max_rows_;
-  const double clock_ns_;  // of the looks at the clock in one timed run and what they hold up
+  const double clock_ns_;  // of all clock reads of a timed run, with the delay they cause
   bool stopped_ = false;
-  double cost_ns_ = 0;  // of timing one run, smoothed; 0: not known
+  double cost_ns_ = 0;  // of timing one run, smoothed; 0: unknown
   double shortest_run_ns_ = 0;
-  int64_t affordable_ = 1;  // interval that costs little enough
-  int64_t thinning_ = 1;    // how many times fewer are taken because the table was full
+  int64_t affordable_ = 1;  // interval that keeps the cost below the limit
+  int64_t thinning_ = 1;    // factor on the interval because the table was full
   int64_t interval_;
   int64_t until_next_;
   int64_t runs_ = 0;

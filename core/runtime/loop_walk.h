@@ -8,45 +8,47 @@
 
 namespace fusion {
 
-/// The launches of a plan in the order in which a run makes them: those of loops once in every
-/// pass. Keeps where the places of loops are in the pass under way. For one run at a time.
+/// Walks the launches of a plan in the order in which a run makes them: those of loops (PlanLoop)
+/// once in every pass. Keeps the current addresses of the loops' places. For one run at a time.
 class LoopWalk {
  public:
-  /// `where` gives the memory of a tensor that is at no place; `launch` makes one launch.
+  /// `where` returns the memory of a tensor that is not at a place of a loop. `launch` makes one
+  /// launch.
   struct Steps {
     absl::FunctionRef<std::byte*(int tensor)> where;
     absl::FunctionRef<absl::Status(int launch)> launch;
   };
 
-  /// `plan`, which passes Verify, outlives it.
+  /// `plan` must pass Verify and outlive this object.
   explicit LoopWalk(const Plan& plan);
 
-  /// Where the symbols have these values. ResourceExhausted where a loop would go on behind the
-  /// passes that there is room for, else as the launches.
+  /// Makes all launches of one run. `units`: the values of the symbols (SymbolUnits); empty if
+  /// there are none. ResourceExhausted if a loop that must end would make more passes than it has
+  /// room for. Errors of `launch` are passed on.
   absl::Status Run(const Steps& steps, const std::vector<int64_t>& units);
 
-  /// Of a launch under way.
+  /// The address of place `number`. Valid during Steps::launch.
   std::byte* place(size_t number) const { return places_[number]; }
 
  private:
-  // What a loop is where the symbols have the values of the run.
+  // The sizes of a loop for the symbols' values of the run.
   struct Sizes {
-    int64_t most = 0;               // passes
-    std::vector<int64_t> carried;   // bytes
-    std::vector<int64_t> elements;  // bytes of one
+    int64_t most = 0;               // maximal number of passes
+    std::vector<int64_t> carried;   // bytes, by PlanLoop::carried
+    std::vector<int64_t> elements;  // bytes of one element, by PlanLoop::elements
   };
 
   void SetSizes(const std::vector<int64_t>& units);
   absl::Status Range(int begin, int end, size_t loop, const Steps& steps);
   absl::Status Passes(size_t l, const Steps& steps);
   std::byte* Where(int tensor, const Steps& steps) const;
-  // `most`: passes that this run may make.
+  // `most`: maximal number of passes in this run.
   void Begin(size_t l, int64_t pass, int64_t most, const Steps& steps);
   void End(size_t l, int64_t passes, const Steps& steps);
 
   const Plan& plan_;
   std::vector<std::byte*> places_;
-  std::vector<int64_t> units_;  // that the sizes are for
+  std::vector<int64_t> units_;  // those that sizes_ is for
   std::vector<Sizes> sizes_;    // by loop
 };
 

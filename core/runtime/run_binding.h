@@ -8,8 +8,9 @@
 
 namespace fusion {
 
-/// The caller's tensors of one run, by input and output of the plan, and what their dims say.
-/// Points into itself and into these tensors.
+/// The caller's tensors of one run, by position in the plan, and the values of symbols that follow
+/// from their dims. Points into itself and into the caller's tensors: keep both until the run is
+/// over.
 struct RunBinding {
   RunBinding() = default;
   RunBinding(const RunBinding&) = delete;
@@ -17,36 +18,38 @@ struct RunBinding {
 
   std::vector<BoundTensor> inputs;
   std::vector<BoundTensor> outputs;
-  std::vector<Dims> input_dims;      // where memory is shared or dims are open: of every input
+  std::vector<Dims> input_dims;  // of every input; set if memory is shared or the plan has symbols
   std::vector<Dims> shared_outputs;  // by shared buffer
-  std::vector<int64_t> units;        // of the symbols
-  std::vector<HostTensor> strided;   // by Plan::bound_strides: copies, of dense tensors only
+  std::vector<int64_t> units;        // values of the symbols, as SymbolUnits returns them
+  /// By Plan::bound_strides: copies with those strides (CopyToStrides).
+  std::vector<HostTensor> strided;
 };
 
-/// Binds the inputs, those that share buffers to `memory`; null: every input is a tensor of its
-/// own. InvalidArgument for one that is missing, and for dims that no run of the plan has.
+/// Binds the inputs. Those in shared buffers are bound to `memory`; null: every input is a tensor
+/// of its own. InvalidArgument for a missing input, and for dims that the plan does not cover.
 absl::Status BindInputs(const Plan& plan, const std::vector<const HostTensor*>& inputs,
                         const SharedMemory* memory, RunBinding* binding);
 
-/// After the inputs the outputs, likewise. InvalidArgument, naming the tensor, for inputs and
-/// outputs of other types than the plan says.
+/// Binds the outputs likewise. Call after BindInputs. InvalidArgument, naming the tensor, for a
+/// missing output, and for inputs and outputs whose type or dims differ from the plan's.
 absl::Status BindOutputs(const Plan& plan, const std::vector<HostTensor*>& outputs,
                          const SharedMemory* memory, RunBinding* binding);
 
-/// Binds tensors that lie where the plan says. InvalidArgument, naming the tensor, as above, for
-/// memory that is too small, and for an input and an output that share a buffer and lie apart.
+/// Binds inputs and outputs that have the plan's layout already. InvalidArgument, naming the
+/// tensor, for another type or dims, for too little memory, and for an input and an output that
+/// share a buffer but have different addresses.
 absl::Status BindInPlace(const Plan& plan, const std::vector<BoundTensor>& inputs,
                          const std::vector<BoundTensor>& outputs, RunBinding* binding);
 
-/// Of dense tensors bound before: copies what has strides (Plan::bound_strides) to memory in which
-/// it has them, and binds that. ResourceExhausted if there is no memory for it.
+/// Call after binding dense tensors: replaces those with Plan::bound_strides by memory with these
+/// strides, and copies inputs to it. ResourceExhausted if there is no memory.
 absl::Status CopyToStrides(const Plan& plan, RunBinding* binding);
-/// After the run: copies such outputs to the tensors that they belong to.
+/// Call after the run: copies such outputs to the caller's dense tensors.
 void CopyFromStrides(const Plan& plan, const std::vector<HostTensor*>& outputs,
                      const RunBinding& binding);
 
-/// InvalidArgument if a tensor of the plan leaves the caller's input or output that it lies in,
-/// where symbols have these values.
+/// InvalidArgument if a tensor of the plan, for these values of the symbols, extends beyond the
+/// caller's input or output that it is part of.
 absl::Status CheckWithinBound(const Plan& plan, const std::vector<int64_t>& units);
 
 }  // namespace fusion

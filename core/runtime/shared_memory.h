@@ -8,41 +8,42 @@
 
 namespace fusion {
 
-/// The caller's memory behind the shared buffers of a plan (Plan::shared_buffers), in their order.
-/// What one run leaves there is what the next one finds: of a model that appends to caches, one for
-/// each sequence.
+/// The caller's memory for the shared buffers of a plan (Plan::shared_buffers), in their order. A
+/// run appends to what the previous run left there. A model that appends to caches needs one
+/// SharedMemory for each sequence.
 struct SharedMemory {
-  /// Of the dims of the outputs, with the capacities along the shared dims.
+  /// One tensor for each buffer, with the dims of the output and the full capacity along the shared
+  /// dim.
   std::vector<HostTensor> buffers;
-  /// Elements along the shared dims that there are: those of the next run's inputs.
+  /// By buffer: the valid elements along the shared dim, which the next run reads as its input.
   std::vector<int64_t> rows;
 };
 
-/// Zeroed memory that holds nothing yet, of the dims that the outputs have where the plan's symbols
-/// have these values (`units`, as SymbolUnits gives them). ResourceExhausted if there is no memory
-/// for it.
+/// Zeroed buffers with 0 valid elements, of the dims that the outputs have for these values of the
+/// plan's symbols (`units`, see SymbolUnits). ResourceExhausted if there is no memory.
 absl::StatusOr<SharedMemory> MakeSharedMemory(const Plan& plan, const std::vector<int64_t>& units);
 
-/// The same with the elements of `inputs`, dense and by graph input. InvalidArgument for an input
-/// that has other dims than the buffer, but for the shared one, or more elements than it can take.
+/// Buffers that contain the elements of `inputs` (dense, by graph input). InvalidArgument for a
+/// missing input, and for one of another rank or with more elements along the shared dim than the
+/// capacity. The run checks the other dims. ResourceExhausted if there is no memory.
 absl::StatusOr<SharedMemory> LoadSharedMemory(const Plan& plan,
                                               const std::vector<const HostTensor*>& inputs);
 
-/// The dims of the inputs of a run, by graph input: of those that share buffers what `memory` has.
-/// InvalidArgument, naming the buffer, if it is not what the plan says, and for an input that is
-/// null though it lies in no buffer. `memory` may be null: nothing is shared then.
+/// The dims of a run's inputs, by graph input; for inputs in shared buffers, those in `memory`.
+/// `memory` may be null: nothing is shared. InvalidArgument, naming the buffer, if `memory` does
+/// not match the plan, and for a null input that is in no buffer.
 absl::StatusOr<std::vector<Dims>> InputDims(const Plan& plan,
                                             const std::vector<const HostTensor*>& inputs,
                                             const SharedMemory* memory);
 
-/// The elements that buffer `i` of `memory` has, dense.
+/// The valid elements of buffer `i` of `memory`, as a dense tensor.
 HostTensor RowsOf(const Plan& plan, const SharedMemory& memory, size_t i);
-/// The same of every buffer into the tensors of its outputs. InvalidArgument, naming the output,
-/// for one that is null or of another type.
+/// Copies the valid elements of every buffer to the tensors of its output. InvalidArgument, naming
+/// the output, for one that is null or has another type or other dims.
 absl::Status StoreRows(const Plan& plan, const SharedMemory& memory,
                        const std::vector<HostTensor*>& outputs);
 
-/// Whether input `i` lies in a shared buffer.
+/// True if input `i` is in a shared buffer.
 bool IsSharedInput(const Plan& plan, size_t i);
 
 }  // namespace fusion

@@ -10,17 +10,18 @@
 namespace fusion {
 namespace {
 
-// Longer than the gap between two kernels, shorter than anybody minds: chosen, not measured. What
-// dispatch costs with it: executor_bench.
+// Longer than the gap between two kernels, and short enough to be negligible: chosen, not measured.
+// executor_bench measures the cost of dispatch with it.
 constexpr std::chrono::microseconds kSpinTime(50);
-// Looks at a flag between two looks at the clock; `pause` takes 10 to 140 cycles.
+// Reads of a flag between two clock reads; `pause` takes 10 to 140 cycles.
 constexpr int kLooks = 64;
 
-// Parts that a thread takes of a phase with many tasks: what the last one leaves the others waiting
-// is 1.5 % of the phase at most, 1 / 64. From that bound, not measured.
+// Chunks for each thread in a phase with many tasks: the others wait for the last chunk for at most
+// 1.5 % of the phase, 1 / 64. From that bound, not measured.
 constexpr int64_t kChunksPerThread = 64;
 
-// state_: workers at the job, whether more may join, and whether its caller sleeps until they left.
+// state_: number of workers at the job, whether more may join, and whether its caller sleeps until
+// they have left.
 constexpr uint32_t kActive = 0xffff;
 constexpr uint32_t kOpen = 0x10000;
 constexpr uint32_t kAwaited = 0x20000;

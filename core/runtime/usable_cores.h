@@ -2,7 +2,8 @@
 
 namespace fusion {
 
-/// Cores that the calling thread may run on, at least 1; threads started by it inherit the limit.
+/// Number of cores in the affinity mask of the calling thread, at least 1. Threads that it starts
+/// inherit the mask.
 int UsableCores();
 
 }  // namespace fusion

@@ -4,17 +4,17 @@
 
 #include "core/codegen/cpu/emitter.h"
 
-// Memory waits while a step of a loop multiplies, or reads again what it has read: what it reads
-// behind a product (a mask, a residual), or for the second time, is then asked for of the next
-// step.
+// Prefetches. Memory is idle while a step of a loop multiplies, or reads again what it has read. So
+// tensors that a step reads after a product (a mask, a residual), or for the second time, are
+// prefetched for the next step.
 
 namespace fusion {
 namespace {
 
-// Columns of fewer bytes lie in the nearest cache from one run to the next.
+// Columns of fewer bytes stay in the nearest cache between runs.
 constexpr int64_t kLeastBytesAhead = int64_t{32} << 10;
 
-// A product somewhere in a loop over its columns, and how often it is computed in one step of it.
+// A product in a loop over its columns, and how often one step of the loop computes it.
 struct BlockProduct {
   const MmaStmt* mma = nullptr;
   int64_t times = 1;
@@ -22,10 +22,9 @@ struct BlockProduct {
 
 }  // namespace
 
-// Columns lie in memory one panel behind the other, and a panel is multiplied by block after block
-// of rows: all but the first find it in a private cache. While one is, the next is asked for, a
-// part of it for each block.
-// `end`: where the loop ends.
+// Panels of columns are consecutive in memory. Block after block of rows multiplies one panel: all
+// but the first find it in a private cache. Meanwhile the next panel is prefetched, a part of it by
+// each block. `end`: end of the loop.
 void CpuEmitter::FindColumnsAhead(const LoopStmt& loop, const std::string& end) {
   if (IsMember() || guard_) return;
   const bool follows =
@@ -59,9 +58,8 @@ void CpuEmitter::FindColumnsAhead(const LoopStmt& loop, const std::string& end) 
     ahead.pack_bytes = (pack_bytes + times - 1) / times;
     ahead.block_bytes = (pack_bytes * packs + times - 1) / times;
     const int64_t panel = StoredElements(b) / StoredDims(b)[0] * bytes;
-    // Behind the last panel of a task comes one that some other task begins with: on one thread
-    // that is the next task where it goes on along the columns. What lies here already is cheap to
-    // ask for.
+    // The last panel of a task prefetches itself again, which is cheap, unless there is one thread
+    // and the next task continues along the columns.
     const Window& columns = window(loop.dim);
     const std::string next =
         follows ? StrCat(panel)
@@ -71,8 +69,8 @@ void CpuEmitter::FindColumnsAhead(const LoopStmt& loop, const std::string& end) 
   }
 }
 
-// Notes the loads for which that is so: of tensors beyond the nearest cache, in kernels whose
-// tensors lie beyond all private ones.
+// Finds the loads to prefetch: of tensors larger than the nearest cache, in kernels whose params
+// exceed every private cache.
 void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
   if (IsMember() || guard_) return;
   int64_t cache = 0;
@@ -107,7 +105,8 @@ void CpuEmitter::FindRowsAhead(const LoopStmt& loop) {
   }
 }
 
-// How far behind what a load of whole vectors reads the next step does; 0: that is not asked for.
+// Distance in elements from what a load of whole vectors reads to what the next step reads; 0: not
+// prefetched.
 int64_t CpuEmitter::RowsAhead(const Region& region, const ElementOp& load,
                               const Lanes& lanes) const {
   const auto found = ahead_.find(&load);

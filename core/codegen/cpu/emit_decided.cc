@@ -3,11 +3,11 @@
 #include "core/codegen/cpu/emitter.h"
 #include "core/codegen/cpu/full_tiles.h"
 
-// What element-wise regions leave out because where they are decides it.
+// Parts that element-wise regions leave out because the position of the tile decides them.
 
 namespace fusion {
 
-// Tiles in which a mask hides nothing do without it.
+// Tiles in which a mask hides nothing are written without it.
 void CpuEmitter::WriteRegion(Region* region) {
   if (region->each->IsPlaced()) return WriteLoops(region, 0, false);
   FullTiles full = FindFullTiles(*region->each, most_->dims);
@@ -39,8 +39,8 @@ std::string CpuEmitter::AtLeastZeroEverywhere(const IndexExpr& e) const {
   return StrCat(least.ToString(), " >= 0");
 }
 
-// For each op of the region the argument it merely passes on, because the current segment decides
-// its condition: -1 if it does more, -2 if nobody needs its value. Without this a concat of n
+// For each op of the region: the argument that it merely passes on, because the current segment
+// decides its condition; -1: it does more; -2: its value is not used. Without this a concat of n
 // inputs would compute all of them in each of its n segments.
 std::vector<int> CpuEmitter::DecidedSelects(const Region& region) const {
   std::vector<int> wanted;

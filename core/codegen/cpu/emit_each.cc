@@ -11,26 +11,27 @@ namespace {
 
 constexpr int kUnroll = 4;  // independent accumulators: an addition takes four cycles
 
-// A body that costs more additions than this waits for itself: so many more bodies than one or two
-// do not fit into what a core looks ahead. Steps of as many vectors are then written in turns as
-// leave their values room in registers, of 32: what spills of 16 costs less than waiting. Tried,
-// 2026-11, 20 functions of 16 Ki elements: Zen 4, 61 us one by one, 34 us in turns of four; Intel
-// family 6 model 167, 29.0 us in turns of four, 22.3 us of eight, in AVX2 56.6 and 42.8 us.
+// A body that costs more additions than this is limited by latency: a core's reorder window holds
+// only one or two of them. Then the steps of several vectors are interleaved, as many vectors as
+// keep their values in 32 registers (with 16 registers spilling costs less than waiting). Measured
+// 2026-11, 20 functions of 16 Ki elements: Zen 4, 61 us without, 34 us with four vectors; Intel
+// family 6 model 167, 29.0 us with four, 22.3 us with eight, in AVX2 56.6 and 42.8 us.
 constexpr double kLongBody = 48;
 constexpr int kMostInTurns = 8;
 constexpr int kValuesInRegisters = 24;
 
-// Quotients by one number for at least so many vectors are worth its reciprocal: a vector division
-// takes six cycles on Zen 4, the product and its correction three. A choice, not a measurement.
+// With at least this many vectors divided by one number, division is replaced by multiplication
+// with its reciprocal: a vector division takes six cycles on Zen 4, the product and its correction
+// three. Chosen, not measured.
 constexpr int64_t kLeastQuotients = 4;
 
-// Vertical folds with more arithmetic than this wait for it, not for their accumulator.
+// Vertical folds with more arithmetic than this are limited by it, not by their accumulator.
 constexpr int kLightFold = 2;
 
-// Loops of folds over windows of so few points are unrolled.
+// Loops of folds over windows of at most this many points are unrolled.
 constexpr int64_t kUnrolledWindow = 4;
 
-// Of a value that a step of `each` makes.
+// Type of the value that a step of `each` defines.
 DType TypeOf(const EachStmt& each, int value) {
   for (const ElementOp& op : each.ops) {
     const bool makes = op.kind == ElementOp::kLoad || op.kind == ElementOp::kCompute;
@@ -57,7 +58,7 @@ std::string MergeScalars(const std::string& monoid, DType type, const std::strin
                          const std::string& b) {
   if (monoid == "sum") return StrCat(a, " + ", b);
   if (monoid == "prod") return StrCat(a, " * ", b);
-  // Lanes of narrow integers are wider than what they are stored as.
+  // The lanes of narrow integers are wider than their type in memory.
   return StrCat("scalar_", monoid, "<", MemoryTypeName(type), ">(", a, ", ", b, ")");
 }
 
@@ -147,7 +148,7 @@ absl::StatusOr<CpuEmitter::Region> CpuEmitter::PlanRegion(const EachStmt& each) 
   return region;
 }
 
-// How many vectors of a region take turns, step by step.
+// Number of vectors of a region whose steps are interleaved.
 int CpuEmitter::VectorsInTurns(const EachStmt& each) const {
   double cost = 0;
   std::map<int, size_t> last;  // use of each value
@@ -173,7 +174,7 @@ int CpuEmitter::VectorsInTurns(const EachStmt& each) const {
   return 1;
 }
 
-// The divisions of a region by what all its vectors divide by: op, and the load of the divisor.
+// The divisions of a region whose divisor is the same for all vectors: (op, load of the divisor).
 std::vector<std::pair<size_t, size_t>> CpuEmitter::CommonDivisions(const Region& region) const {
   std::vector<std::pair<size_t, size_t>> out;
   const std::vector<ElementOp>& ops = region.each->ops;
@@ -252,8 +253,8 @@ absl::Status CpuEmitter::Write(const EachStmt& each) {
   return absl::OkStatus();
 }
 
-// Loops over the parts of the current window that borders cut, one after the other: inside one,
-// every guard is decided.
+// Loops over the segments of the current window between borders, one after the other. Every guard
+// is constant within a segment.
 void CpuEmitter::WriteSegments(Region* region, DimId d, const std::function<void()>& body) {
   std::vector<int64_t> outside;
   std::vector<int64_t> borders = Borders(*region->each, d, &outside);
@@ -321,7 +322,8 @@ void CpuEmitter::WriteLoops(Region* region, size_t level, bool inside) {
   });
 }
 
-// The innermost loop of a vertical fold, to whose points its accumulators take turns.
+// The innermost loop of a vertical fold, whose points are distributed over the accumulators in
+// turn.
 void CpuEmitter::WriteInTurn(const Region& region, const std::string& name, const std::string& from,
                              const std::string& to) {
   const std::string at = StrCat(name, "_at");
@@ -358,7 +360,7 @@ void CpuEmitter::WriteVectorLoop(Region* region) {
       WriteStrips(region, from, to);
       return;
     }
-    // By reciprocals where they are as good, else by divisions.
+    // By reciprocals where they are as exact, else by divisions.
     out_.Open("");
     for (const auto& [division, divisor] : divisions) {
       out_.Line("const float by", division, " = *(", Address(region->each->ops[divisor].access[0]),
@@ -383,7 +385,7 @@ void CpuEmitter::WriteVectorLoop(Region* region) {
   });
 }
 
-// Whole vectors first, several at a time where accumulators allow it, then what is left.
+// Whole vectors first, several at a time if there are several accumulators, then the rest.
 void CpuEmitter::WriteStrips(Region* region, const std::string& begin, const std::string& end) {
   DimId d = region->vector;
   std::string name = dim(d).name;
@@ -514,7 +516,7 @@ void CpuEmitter::WriteBody(const Region& region, const Lanes& lanes) {
   }
 }
 
-// The steps of several whole vectors, each step of all of them before the next one.
+// Interleaves the steps of several whole vectors: each step for all of them before the next step.
 void CpuEmitter::WriteInTurns(Region* region, const std::string& name) {
   const std::vector<int> passes = DecidedSelects(*region);
   std::string& point = point_[static_cast<size_t>(region->vector)];

@@ -9,8 +9,8 @@
 namespace fusion {
 namespace {
 
-// Kernels that move so many times what the last cache holds write past it: then nothing of a result
-// is left there for who reads it. A choice, not a measurement.
+// Kernels that access more than this many times the size of the last cache store past it, since
+// nothing of a result would remain there for its readers. Chosen, not measured.
 constexpr double kStreamedCaches = 2;
 
 // How a scalar function is written on vectors. `%` is the type suffix.
@@ -145,7 +145,7 @@ void CpuEmitter::UseFunction(const ElementOp& op) {
   }
 }
 
-// Whether other lanes look at other places that an index says.
+// True if lanes read different places because of an indirect index.
 bool CpuEmitter::IsScatteredRead(const Region& region, const Access& access) const {
   return region.vector >= 0 &&
          std::any_of(access.index.begin(), access.index.end(), [&](const IndexExpr& e) {
@@ -225,8 +225,8 @@ std::string CpuEmitter::BareLoadCode(const Region& region, const ElementOp& op,
   return StrCat("loads_", type, "(", address, ", ", stride, ", ", count, ")");
 }
 
-// Whether an output is written with stores that go past the caches: what a kernel moves does not
-// fit, so that a line would be read, written and thrown out before anybody reads it.
+// True if an output is written with stores that bypass the caches: the kernel's data do not fit, so
+// a line would be read, written and evicted before it is read again.
 bool CpuEmitter::StreamsPastCaches(BufferId id) const {
   const Buffer& b = buffer(id);
   const bool plain =
@@ -331,7 +331,7 @@ std::string CpuEmitter::ComputeCode(const Region& region, const ElementOp& op) c
     if (op.type == DType::kBool) return StrCat("__builtin_convertvector(", a, " != 0, vi)");
     if (from == DType::kBool) a = StrCat("(", a, " & 1)");
     if (IsSmallFloat(op.type)) {
-      // By way of double what is no float exactly.
+      // Through double, if it is not exact as a float.
       if (IsWide(from) || from == DType::kI32) {
         a = StrCat("odd_f(__builtin_convertvector(", a, ", vd))");
       } else {

@@ -1,7 +1,6 @@
 #include "core/codegen/cpu/emitter.h"
 
-// What differs in a unit that checks where it reads and writes: pointers are Guarded<T> of the
-// prelude, which takes the place of T* in every expression.
+// Guarded units: Guarded<T> of the prelude replaces T* in every expression and checks bounds.
 
 namespace fusion {
 

@@ -39,8 +39,8 @@ WindowLengths UpTo(int64_t most) {
   return out;
 }
 
-// Of the largest member; windows of dims that vary, which `out_any` says, may have any length up to
-// theirs.
+// Windows of the largest member. Windows of the dims in `out_any`, which vary, may have any length
+// up to theirs.
 std::vector<BlockWindows> CpuEmitter::WindowsOf(size_t phase, size_t segment,
                                                 std::vector<bool>* out_any) const {
   const Segment& seg = most_->phases[phase].segments[segment];
@@ -88,8 +88,8 @@ SizeCode CpuEmitter::TasksOf(size_t phase) const {
   return out;
 }
 
-// What tiles of a dim of the grid are best multiples of: the rows of the innermost loop over it, or
-// a vector where elements lie along it.
+// The preferred unit for tiles of a grid dim: the rows of the innermost loop over it, or a vector
+// if elements are contiguous along it.
 int64_t CpuEmitter::StepOf(const Block& block, DimId d) const {
   int64_t step = 1;
   for (const Stmt& stmt : block) {
@@ -104,8 +104,8 @@ int64_t CpuEmitter::StepOf(const Block& block, DimId d) const {
   return step;
 }
 
-// Whether products of a loop over `d` have its elements as rows, and steps of it may have any
-// length: nothing is laid out by them or cut further.
+// True if products in a loop over `d` have its elements as rows and accept steps of any length: no
+// layout and no inner tiling depends on them.
 bool CpuEmitter::HasRows(const Block& block, DimId d) const {
   bool rows = false;
   return OnlyRows(block, d, &rows) && rows;
@@ -163,7 +163,7 @@ AI i64 run_tile(i64 extent, i64 most, i64 step, i64 others) {
 )c");
 }
 
-// Where the tiles of blocks vary: which ones they are. Long ones are chosen first.
+// Writes the choice of the tiles that vary between members. Long ones are chosen first.
 void CpuEmitter::WriteTiles() {
   for (size_t p = 0; p < s_.phases.size(); ++p) {
     for (size_t i = 0; i < s_.phases[p].segments.size(); ++i) {
@@ -196,7 +196,7 @@ void CpuEmitter::WriteTiles() {
   }
 }
 
-// `args`: they are those of the args, not a parameter of the function.
+// `args`: the sizes come from `args->dims`, not from a parameter of the function.
 void CpuEmitter::WriteSizes(bool args) {
   if (!IsMember()) return;
   if (args) out_.Line("const i64* const dims = args->dims;");
@@ -204,7 +204,7 @@ void CpuEmitter::WriteSizes(bool args) {
   out_.Line(kSizesLine);
 }
 
-// What is written for numbers in this order is right in this order only.
+// The emitted code is right only for numbers in this order.
 void CpuEmitter::WriteNeeds(const std::vector<int64_t>& ascending) {
   if (!IsMember()) return;
   for (size_t i = 0; i + 1 < ascending.size(); ++i) {
@@ -212,7 +212,7 @@ void CpuEmitter::WriteNeeds(const std::vector<int64_t>& ascending) {
   }
 }
 
-// Code that leaves out a border beyond a dim is right only while the border stays there.
+// Code that ignores a border outside a dim is right only while the border stays outside.
 void CpuEmitter::WriteNeedsOutside(int64_t border, int64_t extent) {
   if (!IsMember()) return;
   if (border <= 0) {
@@ -222,8 +222,8 @@ void CpuEmitter::WriteNeedsOutside(int64_t border, int64_t extent) {
   }
 }
 
-// The first and the last coordinate that an access walks along a dim, as two numbers of the source;
-// they have these names.
+// Writes the first and last coordinate that an access walks along a dim, as two constants of these
+// names.
 void CpuEmitter::WriteReachRange(DimId d, const Access& access, const LoopRanges& walked,
                                  const std::string& begin, const std::string& last) {
   const int64_t extent = dim(d).extent;
@@ -244,9 +244,9 @@ void CpuEmitter::WriteReachRange(DimId d, const Access& access, const LoopRanges
   out_.Line("const i64 ", last, " = ", to, " - 1;");
 }
 
-// Code for the reach of one access. An access that walks no coordinate has none. One that begins
-// before the first element reaches too far. The code adds the numbers: their sum would be a
-// polynomial of more terms than FitSize finds.
+// Writes the range of accessed elements (reach) of one access. An access that walks no coordinate
+// has none. One that begins before the first element is reported as too long. The code adds the
+// terms at run time: their sum would be a polynomial of more terms than FitSize finds.
 void CpuEmitter::WriteAccessReach(const Access& access, const LoopRanges& walked) {
   const Buffer& b = buffer(access.buffer);
   std::map<DimId, std::pair<std::string, std::string>> range;
@@ -260,7 +260,7 @@ void CpuEmitter::WriteAccessReach(const Access& access, const LoopRanges& walked
     const IndexExpr& e = access.index[i];
     const int64_t stride = b.layout.strides[i];
     if (e.indirect() >= 0) {
-      // What a tensor holds is clamped to the dim where it is read.
+      // Indirect indices are clamped to the dim when they are read.
       walks.push_back(StrCat("0 < ", b.shape[i]));
       const std::string place = StrCat("n", i);
       out_.Line("const i64 ", place, " = ", b.shape[i], " - 1;");
@@ -288,7 +288,7 @@ void CpuEmitter::WriteAccessReach(const Access& access, const LoopRanges& walked
     }
   }
   if (!walks.empty()) out_.Open("if (", StrJoin(walks, " && "), ")");
-  // Ranges of single dims are more than what is walked where a condition joins several.
+  // The ranges of single dims overestimate what is walked if a condition joins several dims.
   if (least >= 0) {
     out_.Line("if (", first.ToString(), constants, " < 0) return ",
               std::numeric_limits<int64_t>::max(), ";");
@@ -298,8 +298,8 @@ void CpuEmitter::WriteAccessReach(const Access& access, const LoopRanges& walked
   out_.Close();
 }
 
-// The rest of the function "reach", which has the sizes as constants. Other members may have ends
-// of ranges in another order, so the code compares them when it runs.
+// The body of the function "reach", whose sizes are constants. Ends of ranges may be ordered
+// differently in other members, so the code compares them at run time.
 void CpuEmitter::WriteMemberReach() {
   std::vector<std::vector<std::pair<Access, LoopRanges>>> accesses(static_cast<size_t>(s_.params));
   std::vector<bool> whole(accesses.size(), false);

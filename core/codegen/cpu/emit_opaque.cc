@@ -30,8 +30,8 @@ std::string CpuEmitter::PlainPointer(BufferId id) const {
   return StrCat(buffer(id).name, guard_ ? ".plain()" : "");
 }
 
-// Guarded kernels look once whether whole params have room; what the call does inside of them is
-// its own.
+// Guarded kernels check once that whole params fit in their memory; accesses inside the call are
+// not checked.
 void CpuEmitter::OpenWholeParams(const CallStmt& call) {
   if (!guard_) return;
   std::vector<std::string> tests;

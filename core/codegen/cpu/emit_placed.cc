@@ -4,14 +4,14 @@
 #include "core/codegen/cpu/emitter.h"
 #include "core/schedule/ir/access.h"
 
-// Element-wise regions that reduce at places which their steps read (EachStmt::place): no loop runs
-// along the dims of a place. Where all lanes of a vector have one place its elements go there
-// together, else one after the other.
+// Element-wise regions that reduce at looked-up places (EachStmt::place): no loop runs along the
+// dims of a place. If all lanes of a vector have one place, its elements are reduced there
+// together, else one by one.
 
 namespace fusion {
 namespace {
 
-// How a function of 64-bit integers and conditions is written on one of each; "": it is not.
+// The scalar C form of a function of 64-bit integers and conditions; "": there is none.
 std::string_view SpellingOfOne(ScalarOp op) {
   switch (op) {
     case ScalarOp::kAdd:
@@ -62,8 +62,8 @@ CpuEmitter::Region CpuEmitter::PlanPlaced(const EachStmt& each) const {
   return region;
 }
 
-// The coordinates of a place as variables, and the test whether the block has them; a block that
-// CloseAtPlace ends. `place`: code for the number that says where.
+// Writes the coordinates of a place as variables, and the test whether the block contains them;
+// opens a block that CloseAtPlace ends. `place`: code for the number of the place.
 void CpuEmitter::OpenAtPlace(const EachStmt& each, const std::string& place) {
   std::vector<IndexExpr::Term> digits(each.at.terms().begin(), each.at.terms().end());
   std::sort(digits.begin(), digits.end(), IndexExpr::MajorFirst);
@@ -97,8 +97,8 @@ void CpuEmitter::CloseAtPlace(const EachStmt& each) {
   }
 }
 
-// The steps that find a place which all lanes share, for one lane: s0, s1 ... in place of vectors.
-// False, and nothing is written, where some of them are not of integers.
+// The steps that compute a place common to all lanes, for one lane: s0, s1 ... instead of vectors.
+// Returns false and writes nothing if some of them are not of integers.
 bool CpuEmitter::WritePlaceAlone(const Region& region, const std::vector<int>& passes) {
   std::vector<std::string> lines;
   std::map<int, DType> types;
@@ -148,7 +148,7 @@ bool CpuEmitter::WritePlaceAlone(const Region& region, const std::vector<int>& p
   return true;
 }
 
-// Inside the loops over all dims but those of the place and that of the vectors.
+// The body inside the loops over all dims except those of the place and the vector dim.
 void CpuEmitter::WriteAtPlace(Region* region) {
   const EachStmt& each = *region->each;
   if (region->scattered) return WriteVectorLoop(region);
@@ -165,7 +165,7 @@ void CpuEmitter::WriteAtPlace(Region* region) {
   out_.Close();
 }
 
-// The elements of a vector that go where the steps said.
+// Reduces the elements of a vector at the places that the steps computed.
 void CpuEmitter::WriteReduceAtPlace(const Region& region, const ElementOp& op, const Lanes& lanes) {
   const EachStmt& each = *region.each;
   const Access& a = op.access[0];

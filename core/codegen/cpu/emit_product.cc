@@ -9,12 +9,12 @@ namespace {
 // Windows of more lengths than a full tile and a shorter last one.
 constexpr size_t kMostColumnForms = 2;
 
-// Sums of a product that are kept apart where its block has few accumulators: they wait for each
-// other else. A multiply-add takes 4 cycles on two units.
+// Number of separate sums of a product whose block has few accumulators: otherwise each
+// multiply-add waits for the previous one. It takes 4 cycles on two units.
 constexpr int64_t kBusyAccumulators = 8;
 
-// In how many sums a block of so many accumulators adds up stretches of `length` elements; -1: only
-// a run knows. A block of none has one.
+// Number of separate sums with which a block of this many accumulators adds stretches of `length`
+// elements; -1: known at run time only. A block without accumulators has one.
 int64_t SumsOf(int64_t accumulators, int64_t length) {
   accumulators = std::max<int64_t>(accumulators, 1);
   int64_t sums = 1;
@@ -24,7 +24,7 @@ int64_t SumsOf(int64_t accumulators, int64_t length) {
   return sums;
 }
 
-// One summed dim: its length and what a step of it moves in each operand.
+// A summed dim: its length, and the distance of a step along it in each operand.
 struct Step {
   std::string extent;
   int64_t fixed;  // length if it is always the same, else -1
@@ -46,7 +46,7 @@ std::string_view OperandsName(DType rows, DType columns, bool flushes) {
 constexpr int64_t kTilePacks = 16;
 constexpr int64_t kMostRegisters = 28;
 
-// The last summed dim in packs; `rest`: what is behind the last whole one.
+// The last summed dim in packs; `rest`: elements after the last whole pack.
 Step InPacks(const Step& elements, int64_t pack, std::string* rest) {
   const bool known = elements.fixed >= 0;
   *rest = known ? StrCat(elements.fixed % pack) : StrCat("(", elements.extent, ") % ", pack);
@@ -181,7 +181,8 @@ absl::Status CpuEmitter::Write(const MmaStmt& mma) {
   return absl::OkStatus();
 }
 
-// Whether the device multiplies tiles of these types, and there is one in a stretch of `packs`.
+// True if the device multiplies tiles of these types, and a stretch of `packs` contains a whole
+// one.
 bool CpuEmitter::HasTiles(const MmaStmt& mma, int64_t packs) const {
   const DType rows = buffer(mma.a.buffer).dtype;
   const bool types = rows == DType::kU8 || (rows == DType::kBF16 && mma.flushes);
@@ -189,7 +190,7 @@ bool CpuEmitter::HasTiles(const MmaStmt& mma, int64_t packs) const {
   return device_.isa >= Isa::kAvx512Amx && !guard_ && types && packs >= kTilePacks;
 }
 
-// The function of the prelude for so many rows and vectors of columns, up to its arguments.
+// The prelude function for this many rows and vectors of columns, up to its arguments.
 std::string CpuEmitter::MmaCall(const MmaStmt& mma, const ProductForm& form, int64_t rows,
                                 int64_t vectors, bool partial) {
   const DType row_type = buffer(mma.a.buffer).dtype;
@@ -210,8 +211,8 @@ std::string CpuEmitter::MmaCall(const MmaStmt& mma, const ProductForm& form, int
   return StrCat("mma<", operands, shape, partial, ", ", sums);
 }
 
-// Columns of any length: one form for each number of whole vectors, one for each that ends with
-// part of one.
+// Columns of any length: one variant for each number of whole vectors, and one for each that ends
+// with a partial vector.
 void CpuEmitter::WriteAnyColumns(
     int64_t most, const std::string& count, bool padded,
     const std::function<void(int64_t, bool, const std::string&)>& write) {
@@ -254,8 +255,8 @@ absl::Status CpuEmitter::Write(const CopyStmt& copy) {
   return absl::OkStatus();
 }
 
-// The dim along which the source of a copy into panels lies dense, where it does not along their
-// columns `n`: then vectors are transposed. -1: there is none.
+// The dim along which the source of a copy into panels is contiguous, if it is not contiguous along
+// their columns `n`: then vectors are transposed. -1: none.
 DimId CpuEmitter::TurnedDim(const CopyStmt& copy, DimId n) const {
   const Buffer& to = buffer(copy.target.buffer);
   const bool plain = to.dtype == DType::kF32 && to.layout.pack == 1 && !IsMember();

@@ -4,14 +4,14 @@
 #include "core/base/contains.h"
 #include "core/codegen/cpu/emitter.h"
 
-// Element-wise regions that read or write along other lanes than memory is dense along: vectors are
-// loaded and stored as memory lies, and transposed in registers.
+// Element-wise regions whose lanes run along another dim than the one along which a tensor is
+// dense: vectors are loaded and stored as they are in memory, and transposed in registers.
 
 namespace fusion {
 namespace {
 
-// Fewer points than a vector has lanes, divided by this, are not worth a transposition: most of
-// what it moves would be nothing. A choice, not a measurement.
+// With fewer points than the lanes of a vector divided by this, a transposition does not pay: it
+// would move mostly unused lanes. Chosen, not measured.
 constexpr int64_t kLeastPart = 4;
 
 const Access* PlainAccess(const ElementOp& op) {
@@ -40,7 +40,7 @@ void CpuEmitter::PlanTurns(Region* region) const {
       const Access* a = PlainAccess(op);
       if (a == nullptr || buffer(a->buffer).dtype != DType::kF32) continue;
       const int64_t across = StepAlong(*a, region->vector);
-      // What is stored behind a block must not be read in it.
+      // Elements that are stored past the end of a block must not be read in it.
       const bool late = op.kind == ElementOp::kStore && loaded.count(a->buffer) != 0;
       if (across != 0 && across != 1 && StepAlong(*a, d) == 1 && !late) turns.push_back(i);
     }

@@ -14,8 +14,7 @@
 
 namespace fusion {
 
-/// constant + sum of coefficient * C variable: an offset in elements as it will stand in the
-/// source.
+/// The C code of an offset in elements: constant + sum of coefficient * C variable.
 class LinearCode {
  public:
   void Add(const std::string& variable, int64_t coefficient);
@@ -29,12 +28,13 @@ class LinearCode {
   std::map<std::string, int64_t> terms_;
 };
 
-/// A number of tiles or tasks as it will stand in the source.
+/// The C code of a number of tiles or tasks: a literal, or an expression if it depends on run-time
+/// dims.
 class SizeCode {
  public:
   explicit SizeCode(int64_t number) : number_(number) {}
   explicit SizeCode(std::string code) : code_(std::move(code)) {}
-  /// Known to be 0.
+  /// True if it is the literal 0.
   bool IsZero() const { return code_.empty() && number_ == 0; }
   std::string ToString() const { return code_.empty() ? StrCat(number_) : code_; }
   SizeCode operator+(const SizeCode& other) const;
@@ -45,43 +45,45 @@ class SizeCode {
   std::string code_;  // "": the number
 };
 
-/// The C function by which kernels choose tiles when they run, for this many threads; its text says
-/// how.
+/// The text of the C function run_tile (RunTile), with which kernels of families choose tiles when
+/// they run, for this many threads.
 std::string RunTileFunction(int threads);
-/// The C function that makes steps of rows equally long.
+/// The text of the C function even_step, which divides rows into steps of nearly equal length.
 std::string EvenStepFunction();
 
-/// 1, 2, ... `most`: the lengths of windows that end anywhere. Where these are more than
-/// kMostWindowLengths only the first two and the last.
+/// The lengths 1, 2, ... `most` of windows that may end anywhere. If these are more than
+/// kMostWindowLengths, only 1, 2 and `most`.
 WindowLengths UpTo(int64_t most);
 
-/// Writes one schedule as a C++ unit. Internal to the CPU backend; one object per schedule.
+/// Writes one schedule as a C++ unit. Use one object for each schedule, and call Emit once.
+/// Internal to the CPU backend.
 class CpuEmitter {
  public:
-  /// `options`: of Backend::Emit. `most`: null, or the largest member of the family of which
-  /// `schedule` is one, and then `varies`: see Backend::EmitMember.
+  /// `options`: see Backend::Emit. `most` and `varies`: see Backend::EmitMember; null and empty for
+  /// a schedule of static shape. Keeps references to `schedule`, `device` and `most`.
   CpuEmitter(const Schedule& schedule, const DeviceSpec& device, std::string_view symbol,
              const EmitOptions& options = {}, const Schedule* most = nullptr,
              std::vector<bool> varies = {});
   absl::StatusOr<KernelSource> Emit();
 
  private:
-  // The part of a dim that the statement being written works on.
+  // The range of a dim that the current statement works on.
   struct Window {
     std::string begin = "0";
     std::string end;
     WindowLengths lengths;
-    /// Of a member of a family: any length up to the longest; `lengths` need not name them all.
+    /// For a member of a family: the window may have any length up to the longest; `lengths` need
+    /// not list all.
     bool any = false;
-    int depth = 0;  // of cuts, for variable names
+    int depth = 0;  // nesting of tilings, for variable names
 
     int64_t Longest() const { return lengths.empty() ? 0 : lengths.back(); }
     bool IsPoint() const { return lengths.size() == 1 && lengths[0] == 1; }
   };
 
   // ---- members of families (emit_member.cc) ----
-  /// True if the extent of a dim differs from member to member: nothing that is written may depend
-  /// on what it is, but for numbers.
+  /// True if the extent of a dim differs between members. Apart from numbers, the text must not
+  /// depend on it.
   bool Varies(DimId d) const { return varies_[static_cast<size_t>(d)]; }
   bool IsMember() const { return most_ != &s_; }
   std::vector<BlockWindows> WindowsOf(size_t phase, size_t segment, std::vector<bool>* any) const;
@@ -113,15 +115,18 @@ class CpuEmitter {
   std::string Header() const;
 
   // ---- bounds (emit_guard.cc) ----
-  /// Defines the C name of a buffer: where its first element is. `memory`: an expression for that;
-  /// `elements`: code for how many elements lie there; `comment`: behind it.
+  /// Declares the pointer to a buffer's first element under the buffer's name. `memory`: an
+  /// expression for its address. `elements`: code for the number of elements there. `comment`:
+  /// appended to the line.
   void DeclareBuffer(BufferId id, const std::string& memory, const std::string& elements,
                      const std::string& comment);
   /// The C type of a pointer to elements of a buffer.
   std::string PointerType(BufferId id) const;
-  /// What a fault of what follows is said to come from; nothing without guards.
+  /// In guarded units: names the step that faults of the following code are reported for.
   void SayStep(const std::string& step);
-  /// Code for an index, held by a tensor, into a dim of a buffer: within 0..extent - 1.
+  /// Code for an index that was read from a tensor, as a place 0..extent - 1 along a dim of a
+  /// buffer: negative values count from the end, values outside are clamped (guarded units also
+  /// report them).
   std::string IndexWithin(BufferId id, int64_t extent, const std::string& index) const;
 
   // ---- statements (emitter.cc) ----
@@ -137,10 +142,10 @@ class CpuEmitter {
   absl::Status Write(const CallStmt& call);
 
   // ---- opaque ops (emit_opaque.cc) ----
-  /// A buffer as a pointer of C.
+  /// Code for a plain C pointer to a buffer.
   std::string PlainPointer(BufferId id) const;
   void OpenWholeParams(const CallStmt& call);
-  /// "o0, o0 + 1, i0, i0_end": where the windows begin and end.
+  /// Arguments for the begin and end of the windows: "o0, o0 + 1, i0, i0_end".
   std::string WindowArgs(const std::vector<DimId>& over) const;
   void WriteRunningFold(const CallStmt& call);
   void WriteRowOrder(const CallStmt& call);
@@ -151,49 +156,49 @@ class CpuEmitter {
   const ScheduleDim& dim(DimId d) const { return s_.dim(d); }
   Window& window(DimId d) { return windows_[static_cast<size_t>(d)]; }
   const Window& window(DimId d) const { return windows_[static_cast<size_t>(d)]; }
-  /// The C name of the first coordinate of a tile: "m0", "m1" inside it; of no other variable.
+  /// The C name of the first coordinate of a tile, unique in the unit: "m0", inside that "m1".
   std::string TileName(DimId d, int depth) const;
   /// The C name or number of the current coordinate of a dim.
   std::string Coordinate(DimId d) const;
-  /// ElementStrides of a buffer (local: as laid out in scratch).
+  /// ElementStrides of a buffer; of local buffers as laid out in scratch.
   Dims StridesOf(BufferId id) const;
-  /// Offset of an access in elements. Blocked dims count whole blocks: the coordinate must be at
-  /// the start of one.
+  /// Offset of an access, in elements. Of a blocked dim whole blocks are counted, so its coordinate
+  /// must be at the start of one.
   LinearCode Offset(const Access& access) const;
-  /// The block term of a blocked buffer, to be added to Offset: "(n1 - n0) / 32 * 2048"; "" if
-  /// strided.
+  /// The block term of a blocked buffer, to be added to Offset: "(n1 - n0) / 32 * 2048"; "" for
+  /// strided buffers.
   std::string BlockOffset(const Access& access) const;
-  /// pointer + offset as an expression.
+  /// Code for pointer + offset.
   std::string Address(const Access& access) const;
   int64_t StepAlong(const Access& access, DimId d) const;
 
   // ---- element-wise regions (emit_each.cc, emit_element.cc, emit_decided.cc, emit_turned.cc,
   // emit_placed.cc) ----
-  // What is known while a region's innermost body is written.
+  // The plan of a region, fixed before its innermost body is written.
   struct Region {
     const EachStmt* each = nullptr;
     DimId vector = -1;           // dim along the lanes; -1: every lane has the same element
     bool folds = false;          // has reductions
     bool folds_vector = false;   // ... along the vector dim
-    std::vector<DimId> reduced;  // dims folded (one set for all reductions of the region)
+    std::vector<DimId> reduced;  // reduced dims, the same for all reductions of the region
     std::vector<DimId> outer;    // loops outside the accumulators
     std::vector<DimId> inner;    // loops inside, without the vector dim
-    int unroll = 1;              // independent accumulators
-    /// They take turns along the innermost of `inner`, not along the vector dim.
+    int unroll = 1;              // number of independent accumulators
+    /// The accumulators are interleaved along the innermost of `inner`, not along the vector dim.
     bool unrolls_inner = false;
     bool light = false;                 // hardly any arithmetic
-    int in_turns = 1;                   // whole vectors of which each step is written in turn
+    int in_turns = 1;                   // number of whole vectors whose steps are interleaved
     std::vector<size_t> by_reciprocal;  // divisions that are written as products
-    /// As many points along it as there are lanes are done at a time, and what lies dense along it,
-    /// not along the lanes, is transposed; -1: there is nothing of that.
+    /// The dim that is transposed with the vector dim, in blocks of lanes x lanes points, because
+    /// some tensors are dense along it and not along the lanes; -1: none.
     DimId turned = -1;
-    std::vector<size_t> turns;  // the ops that load or store what is transposed
+    std::vector<size_t> turns;                           // loads and stores that are transposed
     std::map<DimId, std::pair<int64_t, int64_t>> range;  // coordinates a segment is restricted to
-    std::map<int, int> kept;  // selects of which the tile decides which argument they give
-    bool scattered = false;   // lanes reduce at places of their own
+    std::map<int, int> kept;  // selects whose argument the tile decides (FullTiles::kept)
+    bool scattered = false;   // each lane reduces at a place of its own
   };
   struct Lanes {
-    std::string count;        // "" for a full vector, else the C expression of how many
+    std::string count;        // "": a full vector; else a C expression, the number of lanes
     std::string accumulator;  // index into the accumulators: "0" or "u"
   };
   absl::StatusOr<Region> PlanRegion(const EachStmt& each) const;
@@ -209,7 +214,7 @@ class CpuEmitter {
   void WriteVectorLoop(Region* region);
   void WriteStrips(Region* region, const std::string& begin, const std::string& end);
   std::vector<int> DecidedSelects(const Region& region) const;
-  /// The same, as far as these values are made.
+  /// The same, restricted to these values.
   std::vector<int> DecidedSelects(const Region& region, const std::vector<int>& wanted) const;
   int VectorsInTurns(const EachStmt& each) const;
   std::vector<std::pair<size_t, size_t>> CommonDivisions(const Region& region) const;
@@ -225,12 +230,13 @@ class CpuEmitter {
   void WriteReduceAtPlace(const Region& region, const ElementOp& op, const Lanes& lanes);
   bool IsScatteredRead(const Region& region, const Access& access) const;
   absl::Status CheckElements(const EachStmt& each) const;
-  /// The variable that holds a value of a region.
+  /// The C variable of a value of the region.
   std::string ValueName(int value) const { return StrCat("v", value, turn_); }
   bool StreamsPastCaches(BufferId id) const;
   void WriteAccumulators(const Region& region);
   void WriteFolds(const Region& region, const Lanes& lanes);
-  /// `outside` (may be null): those that do not lie between coordinates of the dim.
+  /// Coordinates of `d` at which guards begin or end, ascending. `outside` (may be null) receives
+  /// those that are not inside the dim.
   std::vector<int64_t> Borders(const EachStmt& each, DimId d,
                                std::vector<int64_t>* outside = nullptr) const;
   std::string LoadCode(const Region& region, const ElementOp& op, const Lanes& lanes) const;
@@ -241,17 +247,17 @@ class CpuEmitter {
   std::string IndirectOffset(const ElementOp& op, std::string_view at) const;
 
   // ---- rows and columns of the next step (emit_ahead.cc) ----
-  /// How a product is computed.
+  /// The form in which a product is computed.
   struct ProductForm {
-    int64_t packs = -1;  // of the last summed dim, if their number is always the same
-    bool tiles = false;  // of AMX
-    bool rest = false;   // tiles are not all of a sum
+    int64_t packs = -1;  // packs along the last summed dim if their number is constant; else -1
+    bool tiles = false;  // with AMX tiles
+    bool rest = false;   // the tiles do not cover all of the sum
   };
-  /// Columns that are asked for while others are multiplied.
+  /// Columns that are prefetched while others are multiplied.
   struct ColumnsAhead {
-    std::string name;         // of the pointer to what comes next
-    int64_t pack_bytes = 0;   // of it, for each pack of the sum
-    int64_t block_bytes = 0;  // for each block of rows
+    std::string name;         // name of the pointer to the next columns
+    int64_t pack_bytes = 0;   // bytes to prefetch for each pack of the sum
+    int64_t block_bytes = 0;  // bytes to prefetch for each block of rows
   };
   void FindRowsAhead(const LoopStmt& loop);
   void FindColumnsAhead(const LoopStmt& loop, const std::string& end);
@@ -272,7 +278,7 @@ class CpuEmitter {
   void UseMemory(DType type);
 
   const Schedule& s_;
-  const Schedule* most_;      // decides all that is no number; s_ itself where that is the only one
+  const Schedule* most_;      // decides everything but numbers; &s_ for a static schedule
   std::vector<bool> varies_;  // by dim
   const DeviceSpec& device_;
   const bool guard_;  // EmitOptions::guard
@@ -281,37 +287,37 @@ class CpuEmitter {
   ScratchPlan scratch_;
   WorkspacePlan workspace_;
   PreludeUse use_;
-  bool run_tiles_ = false;   // some tile is chosen when the kernel runs
-  bool even_steps_ = false;  // and some step of rows
+  bool run_tiles_ = false;   // some tile is chosen at run time
+  bool even_steps_ = false;  // some rows are divided by even_step
   CodeWriter out_;
-  const Segment* segment_ = nullptr;  // that is being written
+  const Segment* segment_ = nullptr;  // the one being written
   std::vector<Window> windows_;
   std::vector<std::vector<std::string>>
       origin_;                      // by buffer: coordinate of its first element, by dim
   std::vector<std::string> point_;  // by dim: loop variable inside a region, or ""
-  std::string turn_;                // of vectors that take turns: the end of names of values
-  bool uses_tiles_ = false;         // of AMX
-  bool streams_ = false;            // some stores go past the caches
-  std::map<const ElementOp*, int64_t> ahead_;  // elements from what a load reads to what the loop's
-                                               // next step reads there
+  std::string turn_;                // suffix of value names of interleaved vectors
+  bool uses_tiles_ = false;         // uses AMX
+  bool streams_ = false;            // some stores bypass the caches
+  // By load: elements from what it reads to what the next step of the loop reads.
+  std::map<const ElementOp*, int64_t> ahead_;
   std::map<const MmaStmt*, ColumnsAhead> columns_ahead_;
   std::string vertical_lanes_;  // lanes of the strip around vertical folds; "": all
 };
 
-/// Code that merges two vectors, or two elements, of values of a monoid.
+/// Code that merges two vectors, or two elements, of a monoid's values.
 std::string MergeVectors(const std::string& monoid, DType type, const std::string& a,
                          const std::string& b);
 std::string MergeScalars(const std::string& monoid, DType type, const std::string& a,
                          const std::string& b);
 /// C type of an element in memory: "float", "i64", "unsigned char".
 std::string_view MemoryTypeName(DType type);
-/// C type of a vector of the bits in memory of a float smaller than f32.
+/// C type of a vector of a small float's bits in memory (floats narrower than f32).
 std::string_view BitsTypeName(DType type);
 /// C type of a vector of values in registers: "vf", "vl", "vi", "vd".
 std::string_view VectorTypeName(DType type);
-/// Suffix of functions on such vectors: "f", "l", "i", "d".
+/// Suffix of the functions on vectors of VectorTypeName: "f", "l", "i", "d".
 std::string_view VectorSuffix(DType type);
-/// A literal of a value of this type, as an element (not a vector).
+/// The C literal of one element of this type: `real` for floats, else `integer`.
 std::string ElementLiteral(DType type, double real, int64_t integer);
 
 }  // namespace fusion

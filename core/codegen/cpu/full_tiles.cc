@@ -10,7 +10,8 @@
 namespace fusion {
 namespace {
 
-// Sums of coordinates stay below this in every step: all of f32 (and wider) and i32 count so far.
+// Sums of coordinates stay below this in every step: f32 and wider types and i32 represent all
+// integers up to it.
 constexpr int64_t kMostExact = int64_t{1} << 24;
 
 bool CountsExactly(DType type) {
@@ -88,7 +89,7 @@ class FullTileFinder {
     return largest < static_cast<double>(kMostExact) ? static_cast<int64_t>(largest) : kMostExact;
   }
 
-  // Sums which are all at least 0 only where a truth value is so; none: nothing is known.
+  // Sums that are all at least 0 only if a condition is true; none: nothing is known.
   struct Condition {
     std::vector<IndexExpr> if_true;
     std::vector<IndexExpr> if_false;

@@ -7,16 +7,17 @@
 
 namespace fusion {
 
-/// Selects of a region that choose by where they are, such as those of masks: in windows where each
-/// of `everywhere` is at least 0 at every point they all give the same argument.
+/// The selects of a region whose condition depends on coordinates only, such as those of masks. In
+/// windows where each of `everywhere` is at least 0 at every point, each of these selects gives the
+/// same argument everywhere.
 struct FullTiles {
-  std::map<int, int> kept;            // by result of a select: 1 or 2, the argument it gives
-  std::vector<IndexExpr> everywhere;  // without repeats; none: there is no such select
+  std::map<int, int> kept;            // by result of a select: 1 or 2, the argument that it gives
+  std::vector<IndexExpr> everywhere;  // each once; empty: no such select
 };
 
-/// The windows that matter most: those where no select gives a constant, or of two constants the
-/// smaller one, as masks do where they hide something. Exact: conditions that compare sums of
-/// coordinates, in types that hold all of them. Pure.
+/// Finds the most frequent case, full tiles: no select gives its constant argument, or of two
+/// constant arguments the smaller one (masks do that where they hide something). Exact: only
+/// conditions that compare sums of coordinates, in types that represent all of them. Pure.
 FullTiles FindFullTiles(const EachStmt& each, const std::vector<ScheduleDim>& dims);
 
 }  // namespace fusion

@@ -5,7 +5,7 @@
 
 namespace fusion {
 
-/// What a generated unit uses of the vector library below its ABI header.
+/// The parts of the vector library that a generated unit uses.
 struct PreludeUse {
   bool product = false;  // mma<>
   bool guard = false;    // pointers know their bounds
@@ -13,10 +13,10 @@ struct PreludeUse {
       functions;  // parts by name: "exp", "select", "mem_f32" (loads and stores of a type)
 };
 
-/// The C++ text that precedes the kernel of a generated unit: vector types of `lanes` floats, loads
-/// and stores with partial forms, and those of the functions that are used, with everything they
-/// need. No includes; g++ 12 and clang 14 on x86-64 read it. Accuracy of each function is stated in
-/// its text and checked by tests/unit/codegen.
+/// The C++ text that precedes the kernel in a generated unit, after its ABI header: vector types of
+/// `lanes` floats, loads and stores (also of partial vectors), and the used functions with all that
+/// they need. No includes. g++ 12 and clang 14 on x86-64 compile it. The text states the accuracy
+/// of each function, and tests/unit/codegen checks it.
 std::string CpuPrelude(int lanes, const PreludeUse& use);
 
 }  // namespace fusion

@@ -11,36 +11,36 @@ struct PreludePart {
   std::string_view name;
   std::vector<std::string_view> needs;  // parts that must come before it
   std::string_view text;
-  std::string_view guarded = {};  // behind it where pointers know their bounds
+  std::string_view guarded = {};  // appended to `text` in guarded units
 };
 
-/// Pointers that know their bounds: what stands before every load and store of a guarded unit.
+/// The pointer type with bounds, and the check before every load and store of a guarded unit.
 std::string_view GuardTypes();
-/// Loads and stores of one memory type through such pointers, with $T, $V and $N as in those of
-/// plain ones; `half`: a float smaller than f32.
+/// Loads and stores of one memory type through such pointers. $T, $V and $N stand for the same as
+/// in those for plain pointers. `half`: a float smaller than f32.
 std::string_view GuardMemory(bool half);
-/// mma<> and the forms of its operands on such pointers, from one part of their text on plain ones.
+/// Overloads of mma<> and of its operand forms for such pointers, derived from one part of their
+/// text for plain pointers.
 std::string GuardedProduct(std::string_view plain);
 
-/// `text` with every `from` as `to`.
+/// `text` with every `from` replaced by `to`.
 std::string Replaced(std::string_view text, std::string_view from, std::string_view to);
-/// round, floor and ceil of f32 or of f64.
+/// round, floor and ceil of f32, or of f64 if `wide`.
 std::string_view RoundingFunctions(bool wide);
 
 /// Scalar functions on vectors of f32 and integers, folds, lanes: "select", "minmax", "exp",
 /// "fold", "quotient", ...
 std::vector<PreludePart> FunctionParts();
-/// mma<>, and the forms of its operands by type: "product", "product_bf16",
-/// "product_bf16_flushed", "product_i8", "product_u8_i8"; and what asks for memory before it is
-/// read, "fetch".
+/// mma<> and the forms of its operands by type: "product", "product_bf16", "product_bf16_flushed",
+/// "product_i8", "product_u8_i8"; and prefetches, "fetch".
 std::vector<PreludePart> ProductParts();
 /// mma<> by tiles of AMX, and for more rows than registers hold: "product_rows", "tiles",
 /// "tiles_bf16", "tiles_u8_i8".
 std::vector<PreludePart> TileParts();
-/// Moves of f32: transposition in registers and copies by it, every second element, stores that go
-/// past the caches: "transpose", "copy_turned", "load_even", "store_past".
+/// Moves of f32: transposition in registers, copies that transpose, loads of every second element,
+/// stores past the caches: "transpose", "copy_turned", "load_even", "store_past".
 std::vector<PreludePart> MoveParts();
-/// Floats of at most 8 bits, each by its name: $N_to_f and f_to_$N.
+/// Floats of at most 8 bits: a part for each type, by its name, with $N_to_f and f_to_$N.
 std::vector<PreludePart> NarrowParts();
 /// Opaque ops (core/op/indexed/opaque.h): "running_fold", "running_sum_f32", "row_order",
 /// "chosen_places", "box_choice".

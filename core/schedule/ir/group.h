@@ -9,32 +9,36 @@
 
 namespace fusion {
 
-/// How a value lies in memory when it is a kernel param.
+/// The type and memory layout of a value that is a kernel param.
 struct TensorView {
   DType dtype = DType::kF32;
   Dims shape;
-  Dims strides;           // elements
+  Dims strides;           // in elements
   bool constant = false;  // weights only: known before the first run
-  /// The dim that there may be memory for more elements along, be it by chance for no more; -1:
-  /// none.
+  /// The dim along which the buffer may have memory for more elements than `shape` has; the room
+  /// may happen to be 0. -1: none.
   int roomy = -1;
-  /// Strides stay what they are where dims have other extents: dims may lie densely by chance.
+  /// The strides do not follow from the extents. Even if they look dense here, they are not for
+  /// other extents, so dims must not be merged.
   bool fixed = false;
-  /// Of a program that leaves dims open: other members of the family may have other strides.
+  /// The value belongs to a program with open dims: other members of the family may have other
+  /// strides.
   bool open = false;
 };
 
-/// A set of loop ops that one kernel shall compute: their SMG with neighbouring dims merged where
-/// that changes nothing, and what leaves the kernel. What candidates are made from.
+/// The loop ops that one kernel computes: their SMG, with neighbouring dims merged where that is
+/// equivalent, and the values that leave the kernel. Input of EnumerateChoices and Lower.
 struct FusionGroup {
   Smg smg;
-  std::vector<ValueId> outputs;                   // written to memory, ascending
+  std::vector<ValueId> outputs;                   // values written to memory, ascending
   std::unordered_map<ValueId, TensorView> views;  // of every kernel input and output
   bool loose = false;                             // as Streamed::loose
-  bool flushes = false;                           // as MmaStmt::flushes, where that can be
-  /// Of a form that is derived from another: how, and what is assumed of NaN and infinities.
+  bool flushes = false;  // products may set MmaStmt::flushes where their types allow it
+  /// For derived forms (streamed, split): how they were derived, and what they assume of NaN and
+  /// infinities. For people.
   std::vector<std::string> certificate;
 
+  /// `v` must be a kernel input or output.
   const TensorView& view(ValueId v) const { return views.at(v); }
   bool IsOutput(ValueId v) const;
   /// Position of the op that writes `v`, or -1.
@@ -43,15 +47,16 @@ struct FusionGroup {
   std::string Label() const;
 };
 
-/// Builds the group of `loops` (ascending). A value is an output if something outside reads it or
-/// the program returns it. `constant[value]` says which inputs are known before the first run.
-/// Fails as BuildSmg does.
+/// Builds the group of `loops` (ascending). Both vectors have one entry for each value of the
+/// program. `needed_outside[v]`: a loop op outside the group reads v, or the program returns it;
+/// such values become outputs. `constant[v]`: v is known before the first run. Fails as BuildSmg
+/// does.
 absl::StatusOr<FusionGroup> MakeGroup(const Program& program, const std::vector<LoopId>& loops,
                                       const std::vector<bool>& needed_outside,
                                       const std::vector<bool>& constant);
 
-/// Merges pairs of dims that every access walks as one (row-major neighbours), so that [8,128,768]
-/// x 3 and [1024, 768] are the same work and short last dims do not cut vectors.
+/// Merges pairs of dims that every access walks as one (row-major neighbours). [8,128,768] x 3 and
+/// [1024, 768] x 3 become the same group, and vectors run past the ends of short last dims.
 void CoalesceDims(FusionGroup* group);
 
 }  // namespace fusion

@@ -7,25 +7,27 @@
 
 namespace fusion {
 
-/// Schedules of one launch, and where their params went.
+/// Several schedules joined to one launch.
 struct JoinedSchedules {
   Schedule schedule;
-  /// For each param the part and the param of the part that it is (of several equal ones the
-  /// first).
+  /// By param of `schedule`: the part (position in `parts`) that it comes from, and its number
+  /// there. If several parts pass the same param, the first one.
   std::vector<std::pair<int, BufferId>> source;
 };
 
-/// Horizontal fusion: schedules whose results none of the others reads become segments of one
-/// phase, so that their tasks fill the units together and start with one launch. `values[i]` names
-/// what is behind each param of part i: inputs and weights of equal name and form are passed once.
-/// FailedPrecondition with the reason where a part cannot stand beside others. Pure.
+/// Horizontal fusion: independent schedules become segments of one phase, so that their tasks share
+/// the threads and start with one launch. No part may read a result of another one. `values[i][p]`
+/// identifies the tensor behind param p of part i; inputs and weights with equal identifier and
+/// layout are passed once. FailedPrecondition, with the reason, if a part has several phases or an
+/// empty dim. Pure.
 absl::StatusOr<JoinedSchedules> PutSideBySide(const std::vector<const Schedule*>& parts,
                                               const std::vector<std::vector<int>>& values);
 
-/// One launch of several phases: each part may read what those before it write, from workspace or,
-/// if it is one of `kept` (ascending), from where it is written for the caller. Otherwise as
-/// PutSideBySide; also FailedPrecondition where a part reads what another one writes under another
-/// shape and one of the two is not dense.
+/// The parts become consecutive phases of one launch. A part may read results of the parts before
+/// it. Results that are among `kept` (ascending) are output params; all others stay in workspace.
+/// `values` as in PutSideBySide. FailedPrecondition, with the reason, if a part has an empty dim,
+/// or if it reads a value under another shape than it was written and one of the two is not dense.
+/// Pure.
 absl::StatusOr<JoinedSchedules> PutInPhases(const std::vector<const Schedule*>& parts,
                                             const std::vector<std::vector<int>>& values,
                                             const std::vector<int>& kept);

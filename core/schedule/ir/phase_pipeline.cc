@@ -12,7 +12,7 @@
 namespace fusion {
 namespace {
 
-// Where a phase touches one memory.
+// The accesses of a phase to one memory.
 struct Touches {
   std::vector<Access> accesses;
   bool written = false;
@@ -31,17 +31,17 @@ Memories MemoriesOf(const Schedule& s, const Block& block) {
   return memories;
 }
 
-// What part of a memory an access touches in a slice.
+// The part of a memory that an access touches in a slice.
 struct Part {
-  // The slices cut the memory, whatever its shape, into as many equal parts, one behind the other;
-  // else they cut dim `position` of `buffer`.
+  // True: the slices divide the memory, under any shape, into equal consecutive parts. False: they
+  // divide dim `position` of `buffer`.
   bool whole_rows = false;
   BufferId buffer = 0;
   size_t position = 0;
   auto operator<=>(const Part&) const = default;
 };
 
-// The parts that a slice of `dim` means for an access: none where others may touch them, too.
+// The parts that an access is confined to in a slice of `dim`; none if it may leave them.
 std::set<Part> PartsOf(const Schedule& s, const Access& access, DimId dim) {
   const Buffer& b = s.buffer(access.buffer);
   std::set<Part> parts;
@@ -56,8 +56,8 @@ std::set<Part> PartsOf(const Schedule& s, const Access& access, DimId dim) {
   return parts;
 }
 
-// What slices of these dims, which go together, mean for all accesses. Dims of other lengths than
-// the shortest one cut whole rows only.
+// The parts common to all accesses, for slices of these dims, which are sliced together. Dims
+// longer than the shortest one divide whole rows only.
 std::set<Part> CommonParts(const Schedule& s, const std::vector<Access>& accesses,
                            const std::set<DimId>& dims) {
   int64_t shortest = INT64_MAX;
@@ -114,7 +114,7 @@ bool HasCall(const Block& block) {
   });
 }
 
-// What a window of `dim` reaches of one that is `times` as long.
+// The range that a window of `dim` covers of a dim `times` as long.
 std::vector<IndexExpr> ReachOfSlice(DimId dim, int64_t times) {
   std::vector<IndexExpr> reached = {IndexExpr::Axis(dim, times)};
   if (times > 1) reached.push_back(IndexExpr::Axis(dim, times) + (times - 1));
@@ -183,9 +183,9 @@ class SliceFinder {
     return SetTile(slice) && HaveTheirOwn(*slice);
   }
 
-  // True if dim `dim` of phase `p` goes on with a slice of the phases before: the lengths divide
-  // each other, and what this phase and one before it both touch, and one of them writes, they
-  // touch in the same slices.
+  // True if dim `dim` of phase `p` continues a slice of the phases before: the extents divide each
+  // other, and memory that one of these phases writes and another one accesses is accessed in the
+  // same slices.
   bool Fits(const PipelineSlice& slice, size_t p, DimId dim) {
     const int64_t shortest = extent(slice.Shortest(s_));
     if (shortest == 0 || extent(dim) == 0) return false;
@@ -206,7 +206,7 @@ class SliceFinder {
     return true;
   }
 
-  // The shortest slice of whole tiles of all phases; false if it is all there is.
+  // Sets the shortest slice that is whole tiles of all phases; false if it covers the whole dim.
   bool SetTile(PipelineSlice* slice) {
     const DimId shortest = slice->Shortest(s_);
     slice->tile = 1;

@@ -6,20 +6,20 @@
 
 namespace fusion {
 
-/// Dims along which phases run together, a grid dim of each: of one length, or of lengths that are
-/// multiples of the shortest one where a phase sees several dims of a tensor as one.
+/// One dim of each phase's grid, sliced together. The dims have equal extents, or multiples of the
+/// shortest one's extent if a phase sees several dims of a tensor as one.
 struct PipelineSlice {
   std::vector<DimId> dims;  // by phase
-  int64_t tile = 1;         // coordinates of a slice, of the shortest dim
+  int64_t tile = 1;         // length of a slice, in coordinates of the shortest dim
   bool operator==(const PipelineSlice&) const = default;
 
-  /// The shortest dim; of several the first.
+  /// The dim with the smallest extent, the first one of several.
   DimId Shortest(const Schedule& schedule) const;
 };
 
-/// Neighbouring phases that run as one ("pipeline"): a block takes a slice through all of them, one
-/// after the other, while other blocks are elsewhere. No unit waits for another one between them,
-/// and what one phase leaves for the next is read where it was written.
+/// Consecutive phases that run as one phase ("pipeline"): a block takes its slice through all of
+/// them in order. There is no barrier between them. Blocks may be at different phases at the same
+/// time. A phase reads the values of the previous one from the memory they were written to.
 struct PhasePipeline {
   int first = 0;   // position of the first phase
   int phases = 0;  // at least two
@@ -27,30 +27,30 @@ struct PhasePipeline {
   bool operator==(const PhasePipeline&) const = default;
 };
 
-/// The dims along which `phases` phases from `first` can be one, each with the shortest slices of
-/// whole tiles of all their grids: whatever one of the phases writes and another one touches, both
-/// touch in the same slice. FailedPrecondition, with the reason, if there are
-/// none.
+/// Finds the slices with which `phases` phases, from position `first`, can run as a pipeline: any
+/// memory that one phase writes and another one accesses is accessed by both in the same slice.
+/// `tile` of each is the smallest that is whole tiles of all grids. FailedPrecondition, with the
+/// reason, if there are none.
 absl::StatusOr<std::vector<PipelineSlice>> FindSlices(const Schedule& schedule, int first,
                                                       int phases);
 
-/// The schedule with these phases as one. The slices are of those that FindSlices finds, their
-/// tiles multiples of what it says. Pure.
+/// The schedule with these phases merged to one. `pipeline.slices` are some of those that
+/// FindSlices returns; tiles may be multiples of theirs. Pure.
 Schedule RunAsPipeline(const Schedule& schedule, const PhasePipeline& pipeline);
 
-/// What each block of a segment does for one of the phases that it goes through.
+/// One phase's part of the work of a block.
 struct Stage {
-  std::vector<GridDim> loops;  // in which it does it, the first one outermost
+  std::vector<GridDim> loops;  // loops around `body`, outermost first
   const Block* body = nullptr;
 };
 
-/// The stages of a segment that RunAsPipeline made; of any other one its body. They live as long as
-/// the segment.
+/// The stages of a segment made by RunAsPipeline. Any other segment is one stage without loops. The
+/// pointers are valid as long as `segment`.
 std::vector<Stage> StagesOf(const Segment& segment);
-/// Phases that a run goes through, each of a pipeline counted.
+/// Number of phases, each phase of a pipeline counted.
 int CountPhases(const Schedule& schedule);
 
-/// True if no element of `memory` is touched by two blocks of the phase.
+/// True if no two blocks of the phase access the same element of `memory`.
 bool KeepsToItsBlock(const Schedule& schedule, const Phase& phase, BufferId memory);
 
 }  // namespace fusion

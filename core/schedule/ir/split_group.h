@@ -5,14 +5,16 @@
 
 namespace fusion {
 
-/// A group in two phases: partial results of the parts of a reduced dim, then their merge. Values
-/// have the names of the original; those between the two are above them, dense and row-major.
+/// A group in two phases (split-K): `partial` reduces each part of a dim, `merge` combines the
+/// partial results. Values keep their ids. The partial results between the two have ids above all
+/// others, and are dense and row-major.
 struct SplitGroups {
   FusionGroup partial;
   FusionGroup merge;
 };
 
-/// As SplitAlong; FailedPrecondition with its refusal.
+/// SplitAlong (core/smg/split.h) for a group: `dim` is split into `parts` equal parts.
+/// FailedPrecondition with its refusal.
 absl::StatusOr<SplitGroups> SplitGroup(const FusionGroup& group, DimId dim, int64_t parts);
 
 }  // namespace fusion

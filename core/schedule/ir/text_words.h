@@ -4,7 +4,7 @@
 
 namespace fusion {
 
-/// What the text of a schedule calls a param, by ParamKind.
+/// Words for params in the text of a schedule, by ParamKind.
 inline constexpr std::string_view kParamKindNames[] = {"input", "weight", "output"};
 
 }  // namespace fusion

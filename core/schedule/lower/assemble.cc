@@ -14,7 +14,7 @@ void Allocate(BufferId b, const LocalBuffers::Span& span, Block* block) {
   if (!span.init.empty()) block->push_back(Stmt{InitStmt{{b}, span.init}});
 }
 
-// Nests [begin, end) of a section that are wrapped together, and the dims they are all cut along.
+// Nests [begin, end) of a section in common loops, and the dims along which all are tiled.
 struct Run {
   size_t begin = 0;
   size_t end = 0;
@@ -26,7 +26,8 @@ struct Run {
   }
 };
 
-// The run of plain nests from `begin` that share rows; a product is alone, and what finds places.
+// The run of element-wise nests from `begin` that share rows. Products, and nests that look up
+// places, are alone.
 Run RunFrom(size_t begin, const std::vector<NestCode>& nests) {
   Run alone{begin, begin + 1, {}};
   auto is_alone = [&](size_t nest) { return nests[nest].product || nests[nest].placed; };
@@ -36,7 +37,7 @@ Run RunFrom(size_t begin, const std::vector<NestCode>& nests) {
     std::vector<DimId> next;
     for (DimId d : run.common) {
       const NestCode& nest = nests[run.end];
-      // What another row of the run would be read of is not there yet.
+      // Values of another row of the run are not computed yet.
       bool apart = Contains(nest.reduced, d) || (run.end > begin && Contains(nest.moved, d));
       if (Contains(nest.dims, d) && !apart) next.push_back(d);
     }
@@ -46,9 +47,9 @@ Run RunFrom(size_t begin, const std::vector<NestCode>& nests) {
   return run.IsWrapped() ? run : alone;
 }
 
-// Elements of a nest of short rows: so that one does not wait for the fold of another, as many are
-// worked on together. Tried on Zen 4, 2026-11: softmax of rows of 128 139 us one by one, 99 us so;
-// what they have lies in the nearest cache.
+// Elements of short rows that are processed together, so that one row does not wait for the fold of
+// another. Measured on Zen 4, 2026-11: softmax with rows of 128, 139 us one by one, 99 us together.
+// These elements fit in the nearest cache.
 constexpr double kElementsTogether = 1024;
 
 // True if some nest of a run has its vectors along `d`.
@@ -58,13 +59,13 @@ bool HasVectors(DimId d, const std::vector<NestCode>& nests, const Run& run) {
                      [d](const NestCode& nest) { return nest.vector == d; });
 }
 
-// Elements, as of f32, of rows that a run walks over more than once: with so many the nearest cache
-// still has them the second time. Tried on an Intel processor with 48 KiB of it, 2026-11: LayerNorm
-// of 512 rows of 768, 182 us with 16 rows at a time, 160 with 2; of 8192 rows of 4096, 41 and 32
-// ms.
+// Number of f32 elements of rows that a run walks more than once and that still are in the nearest
+// cache the second time. Measured on an Intel processor with 48 KiB of it, 2026-11: LayerNorm of
+// 512 rows of 768, 182 us with 16 rows at a time, 160 with 2; of 8192 rows of 4096, 41 and 32 ms.
 constexpr double kElementsNear = 8192;
 
-// True if what has its vectors along `row` has one element a row: what is known of the whole of it.
+// True if every nest with vectors along `row` has one element for each row (a statistic of the
+// row).
 bool OnlyStatistics(DimId row, const std::vector<NestCode>& nests, const Run& run) {
   return std::all_of(
       nests.begin() + static_cast<std::ptrdiff_t>(run.begin),
@@ -105,9 +106,9 @@ double ElementsOfRow(DimId row, const std::vector<NestCode>& nests, const Run& r
   return sum;
 }
 
-// Lengths of the tiles in which a run goes through its common dims: along vectors of a nest one
-// vector, else one row; with `together` of long rows not more than stay near, and some short ones
-// along the last such dim.
+// Tile lengths of a run's common dims: one vector along the vector dim of a nest, else one row.
+// With `together` as many long rows as stay in the nearest cache, and several short ones along the
+// last other dim.
 std::vector<int64_t> TilesOf(const Run& run, const std::vector<NestCode>& nests,
                              const Dims& windows, int64_t lanes, bool together) {
   std::vector<int64_t> tiles(run.common.size(), 1);

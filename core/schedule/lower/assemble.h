@@ -6,36 +6,38 @@
 
 namespace fusion {
 
-/// The code of one nest, before it is wrapped into loops and its buffers are allocated.
+/// The code of one nest, before it is wrapped in loops and its buffers are allocated.
 struct NestCode {
   Block code;
-  Block once;  // what every tile of the temporal loop would do alike: stands before the loop
-  std::vector<DimId> dims;     // iterated; plain nests: the last one along vectors
-  std::vector<DimId> reduced;  // of those
-  /// Dims along which it reads local buffers at other places than where it stands.
+  Block once;                  // loop-invariant code, hoisted before the temporal loop
+  std::vector<DimId> dims;     // iterated dims; element-wise nests: the last one is the vector dim
+  std::vector<DimId> reduced;  // those of `dims` that it reduces
+  /// Dims along which it reads local buffers at other coordinates than its own.
   std::vector<DimId> moved;
   DimId vector = -1;
-  /// A dim that is walked in tiles of `block`, each with sums of its own (BlocksOfSum); -1: none.
+  /// A dim walked in tiles of `block`, each with its own sum (BlocksOfSum); -1: none.
   DimId blocked = -1;
   int64_t block = 0;
   bool product = false;
-  bool placed = false;  // reduces at places: the less often it is walked the better
+  /// Reduces at looked-up places (EachStmt::place): best walked as rarely as possible.
+  bool placed = false;
 };
 
-/// Appends the statements of `from`.
+/// Moves the statements of `from` to the end of `to`.
 void Append(Block from, Block* to);
 
-/// `body` in a loop over tiles of `dim`; over those of its coordinates from `begin` to before
-/// `end`, if that is not -1.
+/// A block with `body` in a loop over tiles of `dim`, restricted to the coordinates [begin, end) if
+/// `end` is not -1.
 Block LoopOver(DimId dim, int64_t tile, Block body, int64_t begin = 0, int64_t end = -1);
 
-/// The buffers that live across sections.
+/// AllocStmts (and InitStmts) of the buffers that are used in several sections.
 Block AllocateShared(const LocalBuffers& locals);
 
-/// Puts the nests of a section in order, wraps runs of plain nests into loops over their common
-/// rows, and allocates each buffer as far inside as its uses allow. `windows`: length of each dim's
-/// window in the block; `lanes`: elements of a vector; `together`: as many rows are worked on at
-/// a time as a cache has room for, not as many as a vector has.
+/// Assembles a section: keeps the nests in order, wraps runs of element-wise nests in loops over
+/// their common rows, and allocates each buffer in the innermost block that holds all its uses.
+/// `windows`: length of each dim's window in the block. `lanes`: f32 elements of a vector.
+/// `together`: a run processes as many rows at a time as fit the nearest cache, not as many as a
+/// vector has lanes.
 Block AssembleSection(int section, std::vector<NestCode> nests, const LocalBuffers& locals,
                       const Dims& windows, int64_t lanes, bool together);
 

@@ -7,11 +7,11 @@
 
 namespace fusion {
 
-/// Runs a schedule step by step, as slowly and plainly as its text reads: the oracle for code
-/// generators. Arithmetic in double, values rounded to the element type of the buffer they are
-/// stored in. Layouts do not matter here: `params[i]` is the dense tensor of param i (outputs are
-/// overwritten). Element indices outside a buffer are errors, so a schedule that reads past a tile
-/// is caught here.
+/// Interprets a schedule, slowly and literally: the oracle for code generators. Arithmetic is in
+/// double. Stored values are rounded to the element type of their buffer. Layouts do not matter:
+/// `params[i]` is the dense tensor of param i, and those of outputs are overwritten.
+/// InvalidArgument for params of another number, type or shape. Internal for an element index
+/// outside its buffer, so a read past a tile is found.
 absl::Status Interpret(const Schedule& schedule, std::vector<HostTensor>* params);
 
 }  // namespace fusion

@@ -11,8 +11,8 @@
 namespace fusion {
 namespace {
 
-// Of halos those whose dims nests walk, and what they depend on: values that are computed where
-// they are read walk the reader's dims.
+// The halos whose dims nests walk, and the halos that these depend on: values that are computed
+// where they are read walk the reader's dims.
 std::vector<Halo> Walked(std::vector<Halo> halos, const NestPlan& plan, const Smg& smg) {
   std::vector<DimId> walked;
   for (const std::vector<Nest>* section : {&plan.before, &plan.inside, &plan.after}) {
@@ -35,8 +35,7 @@ std::vector<Halo> Walked(std::vector<Halo> halos, const NestPlan& plan, const Sm
   return halos;
 }
 
-// Partial results that are seen or replaced before they take their first tile need their place
-// beforehand.
+// Allocates partial results that are read or replaced before their first tile.
 absl::Status DeclareStates(NestContext* at) {
   const StreamedGroup* streamed = at->choice.streamed.get();
   if (streamed == nullptr) return absl::OkStatus();
@@ -54,8 +53,8 @@ absl::Status DeclareStates(NestContext* at) {
   return absl::OkStatus();
 }
 
-// `body` where finite masks leave something, or where a row has seen too little for what they hide
-// to underflow: by the least of the rows' maxima so far.
+// `body` under the condition that finite masks leave something, or that some row has not yet seen a
+// value large enough for the masked ones to underflow: tests the least of the rows' maxima.
 Block UnlessUnderflow(const Streamed::Underflow& underflow, Block body, NestContext* at) {
   BufferId maxima = at->locals.Of(underflow.maximum);
   const Buffer of = at->buffer(maxima);
@@ -81,7 +80,7 @@ Block UnlessUnderflow(const Streamed::Underflow& underflow, Block body, NestCont
   return block;
 }
 
-// What one part of the temporal loop is lowered from.
+// The input of lowering for one part of the temporal loop.
 struct LoopPart {
   int64_t begin = 0;
   int64_t end = -1;  // all of the dim
@@ -143,7 +142,7 @@ absl::Status LowerParts(const std::vector<Halo>& halos, std::vector<LoopPart>* p
   return absl::OkStatus();
 }
 
-// `inside` where a mask leaves something of a slice.
+// `inside` under the condition that a mask leaves something of a slice.
 Block UnlessMasked(const StreamedGroup& streamed, Block inside, NestContext* at) {
   if (at->lowered.schedule.bitwise) return inside;
   if (!streamed.underflow.needed.empty()) {
@@ -186,8 +185,8 @@ absl::StatusOr<Block> LowerBlock(const std::vector<Halo>& halos, std::vector<Loo
   return body;
 }
 
-// What the temporal loop of a choice is lowered from: the parts of its form, whose plans are
-// `of_parts`, or all of it.
+// The parts of the temporal loop of a choice: those of its form, whose plans are `of_parts`, or one
+// part for all of it.
 std::vector<LoopPart> PartsOfLoop(const FusionGroup& group, const Choice& choice,
                                   const NestPlan& plan, const std::vector<NestPlan>& of_parts) {
   std::vector<LoopPart> parts;

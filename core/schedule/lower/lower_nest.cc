@@ -14,13 +14,12 @@
 namespace fusion {
 namespace {
 
-// What a vector dim gains or loses by one access.
+// Contribution of one access to the score of a vector dim.
 double Score(int64_t stride, double weight) {
   return stride == 1 ? weight : stride == 0 ? 0 : -weight;
 }
 
-// Which dim should vectors run along? Contiguous accesses count for it, strided ones and folding
-// against it.
+// Chooses the vector dim. Contiguous accesses count for a dim, strided ones and folding against it.
 DimId VectorDim(const Nest& nest, const std::vector<ElementOp>& loads,
                 const std::vector<DimId>& dims, const NestContext& at) {
   auto stride = [&](const Access& a, DimId d) {
@@ -62,8 +61,8 @@ std::vector<DimId> MovedAlong(const std::vector<ElementOp>& steps, const NestCon
   return moved;
 }
 
-// A nest of one reduction at places, walking all dims but those of the place; nullopt: what goes
-// there is another value for each place that a vector names.
+// Lowers a nest of one reduction at looked-up places, without loops over the dims of the place.
+// nullopt if the reduced value differs between the places of one vector.
 absl::StatusOr<std::optional<NestCode>> LowerPlacedNest(const Nest& nest,
                                                         const IndexedReduction& placed,
                                                         NestContext* at) {
@@ -102,7 +101,7 @@ constexpr int64_t kFoldedVectors = 4;
 absl::Status SumInBlocks(const Nest& nest, const NestContext& at, NestCode* out) {
   const bool bitwise = at.lowered.schedule.bitwise;
   int64_t lanes = 1;
-  // The order of equal bits follows from the op alone.
+  // Bitwise results need an order that follows from the op alone.
   if (!bitwise && Contains(out->reduced, out->vector)) {
     lanes = kFoldedVectors * std::max<int64_t>(at.device.vector_bytes / 4, 1);
   }

@@ -7,7 +7,7 @@
 
 namespace fusion {
 
-/// What the nests of a block are lowered against. Internal to lowering.
+/// The context in which the nests of a block are lowered. Internal to lowering.
 struct NestContext {
   const FusionGroup& group;
   const Choice& choice;
@@ -16,9 +16,9 @@ struct NestContext {
   const ProductRoles& roles;
   const ParamTable& params;
   Lowered& lowered;
-  /// Length of each dim's window where the nest stands.
+  /// Length of each dim's window at the nest.
   Dims windows;
-  /// Last nest of the section that reads each op's value from its buffer; -1: none.
+  /// By op: the last nest of the section that reads the op's value from its buffer; -1: none.
   std::vector<int> last_reads;
   LocalBuffers locals;
 
@@ -28,22 +28,21 @@ struct NestContext {
   const Buffer& buffer(BufferId b) const { return lowered.schedule.buffer(b); }
 };
 
-/// NestContext::last_reads of section `section`; a nest beyond all others for what later sections
-/// read.
+/// NestContext::last_reads of section `section`. INT_MAX for values that later sections read.
 std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
                            const std::vector<const std::vector<Nest>*>& sections, size_t section);
 
-/// Gives the partial result of op i, which is reduced along the streamed dim, its buffer. In the
-/// nest that the buffers are at. FailedPrecondition if it is a product without columns.
+/// Allocates the buffer of op i's partial result, which is reduced along the streamed dim, at the
+/// current nest of `at`. FailedPrecondition if op i is a product without columns.
 absl::Status DeclareState(int i, NestContext* at);
 
-/// A nest without products: one element-wise region. FailedPrecondition where a value has no form
-/// in a region.
+/// Lowers a nest without products to one element-wise region. FailedPrecondition if a value cannot
+/// be computed in a region.
 absl::StatusOr<NestCode> LowerPlainNest(const Nest& nest, NestContext* at);
 
-/// Products that share rows and columns: loops over register blocks, and in each what is done to
-/// the accumulators while they are at hand. FailedPrecondition as above, or where the products'
-/// roles do not fit together.
+/// Lowers a nest of products that share rows and columns: loops over register blocks, and the
+/// epilogue on the accumulators of each block. FailedPrecondition as above, or if the products'
+/// roles are incompatible.
 absl::StatusOr<NestCode> LowerProductNest(const Nest& nest, NestContext* at);
 
 }  // namespace fusion

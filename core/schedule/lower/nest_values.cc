@@ -100,8 +100,8 @@ void NestValues::Keep(const OpValue& kept, const std::vector<DimId>& order,
   steps->push_back(std::move(store));
 }
 
-// A buffer of an operand that dies in this nest and is read at plain coordinates only may take the
-// result.
+// The result may reuse the buffer of an operand that is last used in this nest and read at plain
+// coordinates only.
 BufferId NestValues::InPlace(int op, const std::vector<ElementOp>& steps) const {
   std::vector<DimId> dims = at_.op(op).OutputDims();
   DType type = TypeOf(at_.op(op));
@@ -112,8 +112,8 @@ BufferId NestValues::InPlace(int op, const std::vector<ElementOp>& steps) const 
   return -1;
 }
 
-// True if the buffer that holds op `holder`'s value has this form, and nobody needs the value
-// behind this nest.
+// True if the buffer of op `holder`'s value has this form, and the value is not used after this
+// nest.
 bool NestValues::MayTakeOver(size_t holder, const std::vector<DimId>& dims, DType type) const {
   const LocalBuffers& locals = at_.locals;
   int nest = locals.nest();

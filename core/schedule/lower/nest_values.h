@@ -8,25 +8,25 @@
 
 namespace fusion {
 
-/// The values that a nest keeps, folds and stores, as steps of one region. Internal to lowering.
+/// The steps of one region that compute, fold and store the values of a nest. Internal to lowering.
 class NestValues {
  public:
-  /// `accumulators`: buffers of the products of the nest, in their order; empty if they are not at
-  /// hand here. `placed` (may be null): the one reduction of the nest, which is to be done at
-  /// places. All must outlive this object.
+  /// `accumulators`: buffers of the nest's products, in their order; empty if the region does not
+  /// run on accumulators. `placed` (may be null): the nest's only reduction, if it reduces at
+  /// looked-up places. All arguments must outlive this object.
   NestValues(const Nest& nest, const std::vector<BufferId>& accumulators, NestContext* at,
              const IndexedReduction* placed = nullptr);
 
-  /// The value that holds the place; -1: there is none.
+  /// With `placed`: the number of the value that is the place (EachStmt::place). Else -1.
   int place() const { return place_; }
-  /// The value that goes there.
+  /// The number of the value that is reduced at the place.
   int update() const { return folded_.front().value; }
 
   /// The steps that compute the values.
   const std::vector<ElementOp>& loads() const { return region_.steps(); }
 
-  /// All steps: the values computed, then folded and stored. Buffers of kept values are made as
-  /// they come, with their dims in the order of `order`.
+  /// All steps: computing the values, then folding and storing them. Creates the buffers of kept
+  /// values, with their dims in the order of `order`. Fails with the status of the region.
   absl::StatusOr<std::vector<ElementOp>> Finish(const std::vector<DimId>& order);
 
  private:

@@ -84,8 +84,8 @@ class Planner {
   }
   bool IsState(int i) const { return streamed_ != nullptr && streamed_->IsState(i); }
 
-  // Ops with the streamed dim are inside its loop; of those behind a partial result also what the
-  // inside needs with every tile.
+  // Ops with the streamed dim are inside its loop. Ops after a partial result are inside only if
+  // the loop needs them for every tile.
   void Sections() {
     section_.assign(count_, 0);
     if (temporal_ < 0) return;
@@ -183,8 +183,8 @@ class Planner {
         (acc || cone_cost_[at] >= kRecomputeLimit)) {
       return true;
     }
-    // A value of fewer dims than its reader would be computed again along the others; where the
-    // reader finds its place, not along the dims of that.
+    // A value with fewer dims than its reader would be recomputed along the others, except along
+    // the dims of a looked-up place.
     bool fewer = op(c).dims.size() - placed_[static_cast<size_t>(c)] > op(p).OutputDims().size();
     return fewer && (acc || cone_cost_[at] >= 1);
   }
@@ -267,7 +267,7 @@ class Planner {
         continue;
       }
       if (RoleOf(static_cast<size_t>(i)) == StreamRole::kUpdate) {
-        // With its state's own turn, but before it: what is placed keeps the order of the roots.
+        // At the stage of its state, but before it: placing keeps the order of the roots.
         int target = streamed_->ops[static_cast<size_t>(i)].target;
         keyed.push_back({turn[static_cast<size_t>(target)], 3, i, {Root::kUpdate, i}});
         continue;
@@ -360,7 +360,7 @@ class Planner {
         root.kind == Root::kReduce ? op(root.op).dims : op(root.op).OutputDims();
     int earliest = Earliest(leaves, dims);
     if (root.kind == Root::kReduce || root.kind == Root::kProduct) {
-      // A partial result takes the tile once everything has seen it as it was.
+      // A partial result is updated only after all readers of its old value.
       earliest = std::max(earliest, old_use_[static_cast<size_t>(root.op)] + 1);
     }
     if (root.kind == Root::kUpdate) {
@@ -470,7 +470,7 @@ class Planner {
   std::vector<size_t> placed_;  // by op: dims of the places that it reduces at; 0: it does not
 };
 
-// One row times a matrix from outside whose rows are summed up along their length.
+// A product of one row with a matrix param whose summed elements are contiguous.
 bool IsFoldOfRows(const FusionGroup& group, const SmgOp& op) {
   const ProductDims dims = SplitProductDims(op);
   if (!dims.first.empty() && !dims.second.empty()) return false;

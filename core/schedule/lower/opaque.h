@@ -4,33 +4,37 @@
 
 namespace fusion {
 
-/// Attribute of a CallStmt that is one of several phases of its op: "totals" gives the fold of each
-/// block of a row (in: x, out: workspace), "blocks" the folds themselves (in: x, workspace).
+/// Attribute of a CallStmt that is one of two phases of a long running fold: "totals" computes the
+/// fold of each block of a row (in: x, out: workspace), "blocks" the running folds (in: x and
+/// workspace, out: y).
 inline constexpr char kOpaquePart[] = "part";
 inline constexpr char kOpaqueTotals[] = "totals";
 inline constexpr char kOpaqueBlocks[] = "blocks";
 
-/// A group that is one opaque op, and its only schedule.
+/// The group of one opaque op, and its only schedule.
 struct OpaqueKernel {
-  FusionGroup group;  // outputs and views alone
+  FusionGroup group;  // has outputs and views only, no SMG
   Lowered lowered;
 };
 
 struct OpaqueOptions {
-  bool bitwise = false;  // folds in the order of the elements
-  bool open = false;     // of a plan that leaves dims open: nothing depends on extents but numbers
+  bool bitwise = false;  // folds run in the order of the elements
+  /// For a plan with open dims: only numbers in the schedule may depend on extents.
+  bool open = false;
 };
 
-/// The kernel of the only op of `program`, of kind kOpaque. `constant`: by value, whether it is
-/// known before the first run. Rows are independent blocks; long ones of which there are fewer than
-/// threads are cut into blocks whose folds are merged, as far as the options allow. What
-/// CallStmt::over means, by op:
+/// The kernel of `program`, whose only op has kind kOpaque. `constant`: by value, whether it is
+/// known before the first run. Rows are independent blocks. If there are fewer long rows than
+/// threads, rows are split into blocks whose folds are merged, where `options` allow that. The dims
+/// of CallStmt::over, by op:
 ///
-///   RunningFold  outer, inner; with "part" the block instead
-///   RowOrder     outer, inner; none with "things"
-///   BoxChoice    batch, class
+///   RunningFold   outer, inner; with "part": outer, block
+///   RowOrder      outer, inner; none if the op orders things (RowOrder::things)
+///   ChosenPlaces  none
+///   BoxChoice     batch, class
 ///
-/// Pure. ResourceExhausted for rows of 2^31 elements or more.
+/// Pure. ResourceExhausted if RowOrder has rows of 2^31 elements or more. Unimplemented for other
+/// ops.
 absl::StatusOr<OpaqueKernel> LowerOpaque(const Program& program, const std::vector<bool>& constant,
                                          const DeviceSpec& device, const OpaqueOptions& options);
 

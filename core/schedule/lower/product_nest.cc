@@ -155,8 +155,8 @@ class ProductNest {
     return mma;
   }
 
-  // The dims that product i sums over, in the order in which it turns least often from one stretch
-  // to the next. Columns that are packed or copied lie in that order as well.
+  // The summed dims of product i in the order of LeastTurns. Packed or copied columns are stored in
+  // that order too.
   std::vector<DimId> SumOrder(int i, const ProductSides& sides) {
     // Equal bits need equal sums; copied rows lie in the order that they are in.
     if (at_.lowered.schedule.bitwise || at_.device.explicit_memory ||
@@ -222,8 +222,8 @@ class ProductNest {
     return target;
   }
 
-  // Whether a copy inside the temporal loop holds the same in every tile: that of a param of which
-  // no tile reads another part. Where memory is explicit, room on chip counts for more.
+  // True if a copy inside the temporal loop is loop-invariant: it copies a param and no tile reads
+  // another part of it. With explicit memory, room on chip counts for more.
   bool IsAlikeInAllTiles(const Access& source, const std::vector<DimId>& dims) const {
     return at_.choice.temporal >= 0 && IsInsideLoop(at_.locals.section()) &&
            !at_.device.explicit_memory && at_.buffer(source.buffer).level == Level::kGlobal &&
@@ -254,7 +254,7 @@ class ProductNest {
     return {.buffer = target, .index = PlainIndex(dims), .guards = {}};
   }
 
-  // What is done to the accumulators of a register block.
+  // The epilogue on the accumulators of a register block.
   absl::Status Finish(Block* inner) {
     std::vector<DimId> order = TileOrder(first_);
     NestValues values(nest_, accumulators_, &at_);
@@ -279,7 +279,7 @@ class ProductNest {
     return bytes;
   }
 
-  // To read so many bytes once more: they lie in the nearest cache that holds them.
+  // Cost of reading this many bytes again: they are in the nearest cache that holds them.
   double SecondsToReadAgain(double bytes) const {
     const std::vector<MemoryLevel>& levels = at_.device.levels;
     auto holds = [&](const MemoryLevel& l) {
@@ -289,8 +289,8 @@ class ProductNest {
     return bytes / (level == levels.end() ? levels.back() : *level).bytes_per_s;
   }
 
-  // Whether the loop over blocks of columns stands outside those over further dims of rows: then
-  // rows are read again for each block of columns, else columns for each such row.
+  // True if the loop over blocks of columns is outside those over further row dims: then rows are
+  // read again for each block of columns, else columns for each such row.
   bool ColumnsOutside() const {
     if (at_.device.explicit_memory) return false;
     // All members of a family have one order.

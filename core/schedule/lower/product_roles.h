@@ -6,42 +6,44 @@
 
 namespace fusion {
 
-/// The sides of a product as the choice assigns them.
+/// The dims of a product by role, as the choice assigns the operands.
 struct ProductSides {
-  int a = 0;  // read that gives rows
-  int b = 1;  // read that gives columns
+  int a = 0;  // the read that gives rows
+  int b = 1;  // the read that gives columns
   std::vector<DimId> rows;
   std::vector<DimId> columns;
   std::vector<DimId> batch;
   std::vector<DimId> over;
 
-  /// Dims of the operand that gives rows or columns, with `last` behind all others: the order in
-  /// which it is copied or packed.
+  /// Dims of the operand that gives rows or columns, with `last` moved to the end: the order in
+  /// which the operand is copied or packed.
   std::vector<DimId> RowOperandDims(DimId last) const;
   std::vector<DimId> ColumnOperandDims(DimId last) const;
 };
 
-/// What a choice makes of the products of a group: which operand gives the columns, which dims rows
-/// and columns of register blocks run along. A view of what it is made from. Internal to lowering.
+/// How a choice assigns the operands of the group's products: which operand gives the columns, and
+/// along which dims rows and columns of register blocks run. Keeps references to `group` and
+/// `choice`. Internal to lowering.
 class ProductRoles {
  public:
-  /// `halos`: those of the choice.
+  /// `halos`: HalosOfChoice(group.smg, choice).
   ProductRoles(const FusionGroup& group, const Choice& choice, const std::vector<Halo>& halos);
 
-  /// Of op i, which is a product. FailedPrecondition if it has no columns on the side that gives
-  /// them.
+  /// The sides of product `i`. FailedPrecondition if the operand that should give the columns has
+  /// none.
   absl::StatusOr<ProductSides> SidesOf(int i) const;
+  /// The choice for product `i`; a default block of 4 x 16 if there is none.
   const ProductChoice& ChoiceOf(int i) const;
 
-  /// True if read r of op i is a constant that is laid out in panels before the first run.
+  /// True if read r of op i is a constant that is packed in panels of columns before the first run.
   bool IsPacked(int i, int r) const;
-  /// True if tiles along `d` of tasks, or of the temporal loop, begin where a panel of packed
-  /// columns of product i does.
+  /// True if every tile along `d`, of tasks and of the temporal loop, begins at the start of a
+  /// panel of product i's packed columns.
   bool HoldsPanels(int i, DimId d) const;
 
-  /// The column dim of product i that vectors run along: where the operand is contiguous, else the
-  /// last one; of packed columns the last one that tasks do not cut inside a panel. `operand`: the
-  /// buffer that holds the columns if an op of the group computed them, else null.
+  /// The column dim of product i that vectors run along: the contiguous dim of the operand, else
+  /// the last one. For packed columns, the last dim whose panels no task splits. `operand`: the
+  /// local buffer that holds the columns if the group computes them, else null.
   DimId ColumnDim(int i, const ProductSides& sides, const Buffer* operand) const;
 
  private:

@@ -8,25 +8,25 @@
 
 namespace fusion {
 
-/// What a kernel must compute, for checking it: a program, and how the kernel's params are its
-/// inputs and outputs.
+/// What a kernel must compute, for checking it: a program, and which input or output of the program
+/// each param of the kernel is.
 struct KernelReference {
   struct Param {
     bool output = false;
-    int index = 0;  // of the program's inputs or outputs
-    /// A packed param: element (i0, i1, ...) of the param is element `source` of the value as it
-    /// lies in memory.
+    int index = 0;  // position in the program's inputs or outputs
+    /// For packed params: element (i0, i1, ...) of the param is element number `source` (over i0,
+    /// i1, ...) of the value in memory.
     bool packed = false;
     IndexExpr source;
   };
   Program program;
-  std::vector<Param> params;  // in the order of the schedule
+  std::vector<Param> params;  // in the order of the schedule's params
 };
 
-/// The reference of a group that is a whole program: its loop ops themselves.
+/// The reference of a group that is all of `program`: its loop ops.
 KernelReference MakeReference(const Program& program, const FusionGroup& group,
                               const Lowered& lowered);
-/// The reference of PackSchedule(group, lowered, param): a copy.
+/// The reference of PackSchedule(group, lowered, param): a program that copies.
 KernelReference MakePackReference(const FusionGroup& group, const Lowered& lowered, size_t param);
 
 /// Text form:
@@ -37,6 +37,7 @@ KernelReference MakePackReference(const FusionGroup& group, const Lowered& lower
 ///     program { ... }
 ///   }
 std::string ToString(const KernelReference& reference);
+/// InvalidArgument for text that does not parse.
 absl::StatusOr<KernelReference> ParseReference(std::string_view text);
 
 }  // namespace fusion

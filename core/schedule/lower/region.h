@@ -13,13 +13,12 @@
 
 namespace fusion {
 
-/// Builds one element-wise region: values of ops at shifted or plain coordinates, computed from
-/// what lies in memory, each distinct step once. Internal to lowering.
+/// Builds the steps of one element-wise region. Values of ops, at plain or shifted coordinates, are
+/// computed from params and local buffers; equal steps are emitted once. Internal to lowering.
 class RegionBuilder {
  public:
-  /// Where a value can be had without computing it: the buffer that holds op i's value at the
-  /// moment (params give none: they are asked for through `param`), or nullopt if it must be
-  /// computed here.
+  /// The local buffer that holds op i's value at this point; nullopt if the region must compute it.
+  /// Kernel inputs are found through ParamOf.
   using BufferOf = std::function<std::optional<BufferId>(int op)>;
   /// The param buffer of a kernel input.
   using ParamOf = std::function<BufferId(ValueId)>;
@@ -32,28 +31,29 @@ class RegionBuilder {
         emitted_(0, StepHash{&ops_}, SameStep{&ops_}),
         remembered_(group.smg.ops.size(), -1),
         computed_(group.smg.ops.size(), -1) {}
-  // Its tables look into it.
+  // Not copyable: its hash tables point into it.
   RegionBuilder(const RegionBuilder&) = delete;
   RegionBuilder& operator=(const RegionBuilder&) = delete;
 
-  /// Value of op i's expression at the coordinates of the region (for a reduction: the value to
-  /// fold).
+  /// Each returns the number of a value (v<n>) of the region. Compute: op's expression at the
+  /// coordinates of the region; for a reduction the value to fold.
   int Compute(int op);
-  /// The same for a part of that expression.
+  /// The same for a subexpression of it.
   int Compute(int op, const Expr& part);
-  /// Value of op i: loaded, or computed.
+  /// Op's value: loaded if a buffer holds it, else computed.
   int Value(int op);
 
   void Store(int value, BufferId buffer, const IndexMap& index);
   void Reduce(int value, const std::string& monoid, BufferId buffer, const IndexMap& index);
-  /// From now on op i's value at plain coordinates is `value` (it was just stored).
+  /// From here on, op's value at plain coordinates is the value numbered `value`, which was just
+  /// stored.
   void Remember(int op, int value);
 
   const std::vector<ElementOp>& steps() const { return ops_; }
   std::vector<ElementOp> Take() && { return std::move(ops_); }
 
-  /// Not OK once something had no form in a region (a guard under a mirrored index); the steps are
-  /// then unusable.
+  /// FailedPrecondition once a value could not be expressed in a region (for example a guard under
+  /// a mirrored index). The steps are unusable then.
   const absl::Status& status() const { return status_; }
 
  private:

@@ -12,7 +12,7 @@ namespace {
 // The code of a slice is written once for each part.
 constexpr size_t kMostParts = 4;
 
-// Where along `dim` some op begins or ends to read something.
+// Coordinates along `dim` at which some op begins or ends to read something.
 std::vector<int64_t> BordersAlong(const Smg& smg, DimId dim) {
   std::set<int64_t> borders = {0, smg.dim(dim).extent};
   const auto add = [&](int64_t begin, int64_t end) {
@@ -33,7 +33,7 @@ std::vector<int64_t> BordersAlong(const Smg& smg, DimId dim) {
   return {borders.begin(), borders.end()};
 }
 
-// What `op` is where `dim` lies between two borders: no border of its own lies there.
+// Simplifies `op` for coordinates of `dim` between two borders, where none of its own borders is.
 void Narrow(DimId dim, int64_t begin, SmgOp* op) {
   op->value = Simplify(op->value.MapLeaves([&](const Expr& leaf) -> Expr {
     if (leaf.op() != ScalarOp::kWithin || leaf.index() != dim) return leaf;
@@ -46,7 +46,7 @@ void Narrow(DimId dim, int64_t begin, SmgOp* op) {
   }
 }
 
-// The param that an op shows as it is; null: it shows none.
+// The read of the param that an op passes on unchanged; null: none.
 const SmgRead* ShownBy(const FusionGroup& group, const SmgOp& op) {
   if (op.reduce.has_value() || op.value.op() != ScalarOp::kInput) return nullptr;
   const SmgRead& read = op.reads[static_cast<size_t>(op.value.index())];
@@ -57,7 +57,8 @@ const SmgRead* ShownBy(const FusionGroup& group, const SmgOp& op) {
   return direct ? &read : nullptr;
 }
 
-// Lets products read params where ops between only show them. How many reads that are.
+// Lets products read params directly instead of through ops that only pass them on. Returns the
+// number of changed reads.
 int ReadDirectly(FusionGroup* group) {
   int changed = 0;
   const Smg before = group->smg;
@@ -92,7 +93,7 @@ std::vector<StreamedPart> PartsOf(const FusionGroup& group, DimId dim) {
   return direct > 0 ? std::move(parts) : std::vector<StreamedPart>();
 }
 
-// The certificate of a form, and what else people may want to know of it.
+// The certificate of a form, with notes for people.
 std::vector<std::string> CertificateOf(Streamed* form) {
   std::vector<std::string> out = std::move(form->certificate);
   if (!form->apart.empty()) {

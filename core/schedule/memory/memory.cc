@@ -16,9 +16,9 @@ struct Area {
   int64_t seen_by = -1;  // of Timeline::AliveWith: its last call that came by
 };
 
-// Placed areas by the steps they are alive at: those in the way of another one are found without a
-// look at all of them, which with the tensors of a large graph would take longer than the rest of
-// planning. A binary tree over the steps; an area is at the fewest nodes that make up its time.
+// The placed areas, in a binary tree over the steps; an area is stored at the fewest nodes that
+// cover its lifetime. This finds overlapping areas without a scan of all, which for the tensors of
+// a large graph would take longer than the rest of planning.
 class Timeline {
  public:
   explicit Timeline(const std::vector<Area>& areas) {
@@ -34,7 +34,7 @@ class Timeline {
 
   void Add(Area* area) { Add(area, Position(area->first), Position(area->last), 1, 0, leaves_); }
 
-  // Those that share a step with it, each once, by offset, then end.
+  // The areas alive at some step of `area`, each once, by offset, then end.
   const std::vector<const Area*>& AliveWith(const Area& area) {
     ++calls_;
     found_.clear();
@@ -55,7 +55,8 @@ class Timeline {
                                steps_.begin());
   }
 
-  // Of the steps first..last those below `node`, which stands for begin..end - 1.
+  // Stores `area` for those of the steps first..last that are below `node`, which covers begin..end
+  // - 1.
   void Add(Area* area, size_t first, size_t last, size_t node, size_t begin, size_t end) {
     if (first >= end || last < begin) return;
     if (first <= begin && end - 1 <= last) {
@@ -96,7 +97,7 @@ class Timeline {
 }  // namespace
 
 MemoryPlan PlanMemory(const std::vector<MemoryBlock>& blocks, int64_t alignment) {
-  // Chains of blocks in place of one another are one area.
+  // A chain of blocks that reuse each other's memory is one area.
   std::vector<int> area_of(blocks.size(), -1);
   std::vector<Area> areas;
   std::vector<bool> replaced(blocks.size(), false);

@@ -7,36 +7,37 @@
 
 namespace fusion {
 
-/// Rows this many bytes apart share one set of every x86 core's L1 cache and evict each other from
-/// it.
+/// Distance in bytes of addresses in the same set of the L1 cache, on all x86 cores: rows this far
+/// apart evict each other.
 inline constexpr int64_t kAliasBytes = 4096;
 
-/// Where a local buffer lies in the scratch of a block.
+/// The place of a local buffer in the scratch of a block.
 struct ScratchSlot {
-  bool used = false;
+  bool used = false;   // false for params, workspace and accumulators
   int64_t offset = 0;  // bytes
   int64_t bytes = 0;
-  Dims extents;  // largest window of each dim where the buffer is allocated
-  Dims strides;  // elements; blocked layouts: of the dims that are not blocked, in elements
+  Dims extents;  // largest window of each dim at the AllocStmt
+  Dims strides;  // in elements; see ElementStrides for blocked layouts
 };
 
 struct ScratchPlan {
-  std::vector<ScratchSlot> slots;  // by buffer; params and accumulators have none
-  int64_t bytes = 0;               // of the largest block
+  std::vector<ScratchSlot> slots;  // by buffer
+  int64_t bytes = 0;               // size of the scratch of the largest block
 };
 
-/// Packs the staged buffers of each block into one scratch area, reusing space once a buffer is
-/// dead. Rows are padded to whole vectors, and away from multiples of kAliasBytes. Offsets are
-/// multiples of `alignment` bytes. Pure.
+/// Packs the staged buffers of each block into one scratch area. Buffers that are not alive
+/// together share space. Rows are padded to whole vectors of `vector_bytes` bytes, and away from
+/// strides that are multiples of kAliasBytes. Offsets are multiples of `alignment` bytes. Pure.
 ScratchPlan PlanScratch(const Schedule& schedule, int64_t vector_bytes, int64_t alignment = 64);
 
-/// Where the workspace buffers of a schedule lie.
+/// The places of the workspace buffers of a schedule.
 struct WorkspacePlan {
-  std::vector<int64_t> offsets;  // bytes, by buffer; of workspace with memory of its own
+  /// In bytes, by buffer; valid for workspace buffers with same_as < 0.
+  std::vector<int64_t> offsets;
   int64_t bytes = 0;
 };
 
-/// Packs the workspace buffers, each alive from the first phase that touches it to the last.
+/// Packs the workspace buffers. Each is alive from the first phase that accesses it to the last.
 /// Offsets are multiples of `alignment` bytes. Pure.
 WorkspacePlan PlanWorkspace(const Schedule& schedule, int64_t alignment = 64);
 

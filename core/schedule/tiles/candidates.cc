@@ -23,31 +23,32 @@ namespace {
 // Staging rows pays if they are read for more than one column block.
 constexpr int64_t kMinStagedPanels = 2;
 
-// Dims of which a refusal says why they stay whole.
+// Number of dims for which a refusal says why they cannot be tiled.
 constexpr size_t kMostWholeDims = 4;
 
-// Rows with which a register block is about as fast as when it is full.
+// Number of rows with which a register block is about as fast as a full one.
 constexpr int64_t kMinRows = 8;
 
-// With halos there are more ways to cut a group: fewer cuts of the columns are tried, and windows
-// are not cut shorter than this.
+// With halos there are more tilings of a group: fewer tilings of the columns are tried, and windows
+// are not tiled shorter than this.
 constexpr size_t kMostColumnCuts = 4;
 constexpr int64_t kLeastWindowPiece = 16;
 constexpr int64_t kWholeWindow = std::numeric_limits<int64_t>::max();
 
-// Slices that follow a mask are so many panels of columns long. Tried on Zen 4, 2026-11: causal
-// attention over 512 positions 7.6 ms in longer ones, 5.5 ms so with its copies before the loop.
+// Length of slices that follow a mask, in panels of columns. Measured on Zen 4, 2026-11: causal
+// attention over 512 positions, 7.6 ms with longer slices, 5.5 ms with these and the copies hoisted
+// before the loop.
 constexpr int64_t kMaskPanels = 2;
 
-// Part of the private cache in which what a block keeps of a slice lies near; beyond it is driven
-// out now and then, by what the block reads besides and by rows that share a set. Attention of 2048
+// kNearSlices: the part of the private cache that what a block keeps of a slice may fill. Beyond
+// it, other reads of the block and rows in the same set evict it now and then. Attention of 2048
 // queries and keys, slices of 256 keys, blocks of 128, 256, 512 and 1024 queries, which keep 0.08,
 // 0.16, 0.3 and 0.6 of it: 76, 82, 86 and 92 ms; Intel family 6 model 167 (2 MiB of L2), g++ 12,
-// 2026-11. And rows that blocks are not cut shorter than for it.
+// 2026-11. kShortestBlock: blocks are not shortened below this many rows for it.
 constexpr double kNearSlices = 0.125;
 constexpr int64_t kShortestBlock = 64;
 
-// Choices that are made for each way of giving operands their roles.
+// Number of choices for each assignment of operand roles.
 constexpr size_t kChoicesOfRoles = 2;
 
 }  // namespace
@@ -81,7 +82,7 @@ std::vector<Choice> Enumerator::Run(std::string* refusal) {
   }
   choices.insert(choices.end(), more_.begin(), more_.end());
   const size_t masked = AddTemporal(&choices);
-  // What the roles of operands are worth shows in the estimate only: each has its say.
+  // Only the cost estimate can compare operand roles, so choices of each are kept.
   auto most = static_cast<size_t>(options_.limit) + masked;
   if (!windowed_.empty()) most = std::max(most, 2 * kChoicesOfRoles * roles.size() + 2);
   if (choices.size() > most) choices.resize(most);
@@ -109,7 +110,8 @@ std::vector<Choice> Enumerator::Roles() const {
     std::vector<Choice> next;
     for (const Choice& base : out) {
       std::vector<bool> open = OperandRoles(group_, p.op);
-      // Product units that fetch their operands take a constant in the form that suits them.
+      // Product units that fetch their own operands can use a packed constant in any role, so one
+      // role suffices.
       if (device_.explicit_memory && HasConstant(p.op)) open.resize(1);
       for (bool swap : open) {
         Job::Step();
@@ -388,7 +390,7 @@ Dims Enumerator::Slices(Dims window) const {
 }
 
 void Enumerator::AddRowChoices(const Choice& base, std::vector<Choice>* out) {
-  // Cut from the outermost parallel dim until tasks are short enough; what is left stays inside
+  // Tile from the outermost parallel dim until tasks are short enough; the other dims stay inside
   // the block.
   double total = 0;
   for (const SmgOp& op : smg_.ops) {
@@ -401,7 +403,7 @@ void Enumerator::AddRowChoices(const Choice& base, std::vector<Choice>* out) {
   double wanted = std::min(pieces, device_.threads * 16.0);
   if (pieces < device_.threads && total > 4 * device_.task_s)
     wanted = std::min(2.0, device_.threads * 1.0);
-  // Blocks with halos also longer, so that they share less, and without any.
+  // Blocks with halos also in longer tiles, which share less, and untiled.
   for (int64_t least_window : {int64_t{1}, kLeastWindowPiece, kWholeWindow}) {
     Choice c = base;
     double tasks = 1;

@@ -8,20 +8,24 @@
 namespace fusion {
 
 struct CandidateOptions {
-  /// Most choices to return.
+  /// Length of the ranked list. A few choices more are returned: streamed forms that follow a mask,
+  /// and alternatives that only the cost estimate can compare with the ranked ones.
   int limit = 6;
-  /// Cut a dim only if nothing is computed twice for it.
+  /// Tile a dim only if no block computes anything that another block computes too.
   bool forbid_recompute = false;
-  /// Sums run in index order: no slices of a dim within an outer one, no fused multiply-add.
+  /// Sums run in index order: no slices of a dim inside an outer summed one, no fused multiply-add.
   bool bitwise = false;
-  /// Also choices that have no place on the device, all of them: for who asks what they lack.
+  /// Devices with explicit memory only: return all choices, also those that do not fit on chip. For
+  /// diagnostics.
   bool keep_misfits = false;
 };
 
-/// Ways to cut and stream a group on a device, most promising first: which dims become parallel
-/// blocks and how long, what is streamed inside a block, register blocks and operand roles of the
-/// products. Pure; deterministic. Empty only if the group has no schedule at all; the reason is
-/// then in `refusal` if that is given.
+/// Choices of tiles for a group on a device, most promising first: which dims become parallel
+/// blocks and of which length, what is streamed inside a block, and the register blocks and operand
+/// roles of the products. They obey the rules of legal_choice.h. With explicit memory they are
+/// lowered and fit on chip (unless `keep_misfits`); with caches a choice may have no schedule
+/// (Lower says why). Empty if there is none; `*refusal` (may be null) then has the reason. Pure;
+/// deterministic.
 std::vector<Choice> EnumerateChoices(const FusionGroup& group, const DeviceSpec& device,
                                      const CandidateOptions& options, std::string* refusal);
 

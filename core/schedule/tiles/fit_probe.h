@@ -8,28 +8,29 @@
 
 namespace fusion {
 
-/// What would give a group a place on a device of explicit memory that has none for it.
+/// What is missing for a group to fit on a device with explicit memory.
 struct FitProbe {
   struct Level {
     std::string name;
     int64_t needed_bytes = 0;  // by the tiles of a block
-    int64_t usable_bytes = 0;  // fewer
+    int64_t usable_bytes = 0;  // less than needed
   };
-  /// The levels that the choice overflows which lacks least.
+  /// The levels that overflow, for the choice that overflows least.
   std::vector<Level> lacking;
-  /// The longest tile of one of its dims with which it would fit, though the device's register
-  /// blocks offer none so short; 0: not even one element does.
+  /// The dim of that choice whose tile must shrink least for it to fit, and the longest tile that
+  /// fits. The enumeration does not offer it because the device's register blocks are longer. `dim`
+  /// empty, `tile` 0: even tiles of one element do not fit.
   std::string dim;
   int64_t tile = 0;
-  int64_t tried_tile = 0;  // the length it has
-  /// Why a dim that is summed over cannot be streamed, which would make tiles smaller: "op 4
-  /// ReduceSum uses op 2 ReduceMax, both along l". Empty: none is in the way.
+  int64_t tried_tile = 0;  // the tile of the choice
+  /// Why a reduced dim cannot be streamed, which would make tiles smaller: "op 4 ReduceSum uses op
+  /// 2 ReduceMax, both along l". Empty: each reduced dim can be.
   std::string streaming;
 };
 
-/// Found by lowering, not by a formula: the choices of the group, then ever shorter tiles of the
-/// one that lacks least. Nothing if some choice fits, or none has a schedule at all. Pure;
-/// deterministic; takes as long as some twenty schedules.
+/// Probes by lowering, not by a formula: the choices of the group, then ever shorter tiles of the
+/// one that overflows least. nullopt if some choice fits, if no choice has a schedule, or if the
+/// device has caches. Pure; deterministic. Takes about as long as lowering twenty choices.
 std::optional<FitProbe> ProbeFit(const FusionGroup& group, const DeviceSpec& device,
                                  const CandidateOptions& options);
 

@@ -8,28 +8,30 @@
 
 namespace fusion {
 
-// What choices may say: EnumerateChoices keeps to it, and choices from elsewhere are held to it.
+// Rules for choices. EnumerateChoices obeys them; choices from elsewhere (locks, timed tiles) are
+// checked against them.
 
-/// Why a dim may not become parallel blocks, "" if it may: it is sliceable, in every output, and
-/// blocks do no whole reduction again (they may do their part of a halo); with `forbid_recompute`
-/// nothing at all.
+/// Why a dim may not be tiled into parallel blocks; "" if it may. It must be sliceable and in every
+/// output, and no block may repeat a whole reduction (recomputing a part in a halo is allowed).
+/// With `forbid_recompute` no block may repeat anything.
 std::string WhyNotParallel(const FusionGroup& group, DimId dim, bool forbid_recompute);
-/// The dims that may. Ascending.
+/// The dims with WhyNotParallel == "", ascending.
 std::vector<DimId> ParallelDims(const FusionGroup& group, bool forbid_recompute);
 
-/// Which operand of product `op` may give the columns, as ProductChoice::swap, the default first. A
-/// constant is packed before the first run, so it makes the columns, or the other operand does if
-/// neighbours of it lie next to each other (the pixels of an image); if neither is constant both
-/// ways are open.
+/// The values of ProductChoice::swap that product `op` may have, the default first. A constant is
+/// packed before the first run, so it gives the columns, or the other operand does if it is
+/// contiguous along them (the pixels of an image). If neither operand is constant, both values are
+/// allowed.
 std::vector<bool> OperandRoles(const FusionGroup& group, int op);
 
-/// True if every sum over `d` has it outermost, so that slices of it follow each other in index
-/// order, and none is so long that it is made of blocks.
+/// True if slices of `d` keep the order of every sum over it: `d` is the outermost summed dim, and
+/// no such sum is split into blocks (BlocksOfSum).
 bool SlicesKeepOrder(const Smg& smg, DimId d);
 
-/// A choice that nobody vouches for: InvalidArgument, naming what of it is wrong, unless it is one
-/// that could have been enumerated but for its numbers. `choice.streamed` comes from StreamGroup.
-/// What passes may still have no schedule: Lower, Verify and Misfit say so. Pure.
+/// Checks a choice from an untrusted source. OK if EnumerateChoices could have made it, apart from
+/// the lengths of its tiles; else InvalidArgument, naming the part that is wrong. `choice.streamed`
+/// must be null or come from StreamGroup, and match `choice.temporal`. A choice that passes may
+/// still have no schedule or not fit on chip: see Lower, Verify and Misfit. Pure.
 absl::Status CheckChoice(const FusionGroup& group, const Choice& choice, const DeviceSpec& device,
                          bool bitwise);
 

@@ -11,7 +11,7 @@
 namespace fusion {
 namespace {
 
-// Numbers of blocks along a dim, compared with those of the choice.
+// Factors on the number of blocks along a dim.
 constexpr double kMoreBlocks = 2;
 constexpr double kFewerBlocks = 0.5;
 
@@ -103,7 +103,7 @@ class Neighbourhood {
     }
   }
 
-  // Products that share a block get another one together: those of a nest have to.
+  // Products with equal blocks get another block together, as products of one nest must.
   void OtherBlocks() {
     std::vector<RegisterBlock> used;
     for (const auto& [op, product] : choice_.products) {

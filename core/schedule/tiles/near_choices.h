@@ -7,12 +7,12 @@
 
 namespace fusion {
 
-/// Choices that differ from `choice` in one decision, or in two that make up for each other: a dim
-/// in twice as many blocks or half as many, one in more and another in fewer, longer or shorter
-/// slices, another register block, rows copied or not, the other role for operands. What
-/// EnumerateChoices leaves out because an estimate cannot tell it from its neighbour, for who
-/// measures. All pass CheckChoice; they may have no schedule. Pure; deterministic; no two are
-/// equal.
+/// The neighbours of a choice, for searches that time kernels: choices that an estimate cannot tell
+/// from `choice`, so EnumerateChoices leaves them out. Each differs from `choice` in one decision:
+/// a dim in twice or half as many blocks, slices of twice or half the length, another register
+/// block, rows staged or not, swapped operands; or in two that compensate each other: one dim in
+/// more blocks and another one in fewer. All pass CheckChoice; they may have no schedule. No two
+/// are equal. Pure; deterministic.
 std::vector<Choice> ChoicesNear(const FusionGroup& group, const Choice& choice,
                                 const DeviceSpec& device, bool bitwise);
 

@@ -7,19 +7,19 @@
 
 namespace fusion {
 
-/// Seconds, roughly, that a group with products takes on a device with caches: products at their
-/// block's efficiency, operand traffic from the shared cache, whole waves of tasks, and a penalty
-/// for tiles that leave the private cache. Only ranks tiles of one group against each other. Pure;
-/// what it is made from outlives it.
+/// A rough estimate, in seconds, for a group with products on a device with caches: products at the
+/// efficiency of their register block, operand traffic from the shared cache, whole waves of tasks,
+/// and a penalty for tiles that leave the private cache. Use it only to rank tiles of one group.
+/// Pure; keeps references to its arguments.
 class TileScore {
  public:
-  /// `windows`: blocks may have halos.
+  /// `windows`: whether blocks may have halos.
   TileScore(const FusionGroup& group, const DeviceSpec& device,
             const std::vector<ProductShape>& products, bool windows)
       : group_(group), smg_(group.smg), device_(device), products_(products), windows_(windows) {}
 
-  /// Of a choice whose blocks have these windows. `kept`: the windows of what lies between
-  /// products.
+  /// The estimate for a choice. `window`: the longest window of each dim in its blocks. `kept`: the
+  /// windows that intermediate values between products have.
   double Of(const Choice& c, const Dims& window, const Dims& kept) const;
 
  private:

@@ -6,14 +6,11 @@
 
 namespace fusion {
 
-/// How a schedule is cut, for people: dims cut into blocks with their tiles, dims that are streamed
-/// through a block, what
-/// blocks reach of dims that are read through windows, the largest block of accumulators.
+/// The tiling of a schedule, for people: dims tiled into blocks, dims streamed through a block,
+/// halos, and the largest block of accumulators. "whole" if nothing is tiled. Pure.
 ///
 ///   d0:1 d1:64, streams d4:128, accumulates 64x128
 ///   oh:8, halo d2:10, accumulates 6x16
-///
-/// "whole" if it is not cut at all. Pure.
 std::string TilesText(const Schedule& schedule);
 
 }  // namespace fusion

@@ -10,7 +10,8 @@
 namespace fusion {
 namespace {
 
-// Lowering takes most of the time of planning; what is worse than so many others is not tried.
+// Limit of choices that are lowered: lowering takes most of the planning time, and later choices
+// rank worse.
 constexpr int kMostTries = 64;
 
 bool SameGrid(const Choice& a, const Choice& b) { return a.grid == b.grid; }

@@ -10,19 +10,20 @@
 
 namespace fusion {
 
-/// Choices for devices with explicit memory: a block of a schedule has one unit with all its
-/// memory, so tiles follow from the register blocks of the device and from how many units there are
-/// to keep busy. Pure; deterministic.
+/// Choices for devices with explicit memory. A block has one unit of the device with all its
+/// memory, so tiles follow from the device's register blocks and from the number of units to keep
+/// busy. Pure; deterministic.
 class UnitTiles {
  public:
-  /// `parallel`: dims that may become blocks. What it is made from outlives it.
+  /// `parallel`: ParallelDims of the group. Keeps references to its arguments.
   UnitTiles(const FusionGroup& group, const DeviceSpec& device,
             const std::vector<ProductShape>& products, const std::vector<DimId>& parallel)
       : group_(group), device_(device), products_(products), parallel_(parallel) {}
 
-  /// Of a group with products, for each way to assign operand roles; the most promising first.
+  /// For a group with products: choices for each assignment of operand roles, the most promising
+  /// first.
   std::vector<Choice> Products(const std::vector<Choice>& roles) const;
-  /// Of a group without: from one block to several a unit.
+  /// For a group without products: one block a unit, more, and fewer.
   std::vector<Choice> Rows() const;
 
  private:
@@ -39,8 +40,8 @@ class UnitTiles {
   const std::vector<DimId>& parallel_;
 };
 
-/// The first `options.limit` of these choices whose schedules have a place on the device. If there
-/// is none, `refusal` says what the last one lacked.
+/// The first `options.limit` of these choices whose schedules fit on the device; it lowers a
+/// bounded number of them. If none fits, `*refusal` (may be null) says why the last one did not.
 std::vector<Choice> KeepFitting(const FusionGroup& group, const DeviceSpec& device,
                                 const std::vector<Choice>& choices, const CandidateOptions& options,
                                 std::string* refusal);
