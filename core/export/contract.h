@@ -4,31 +4,31 @@
 
 namespace fusion {
 
-/// Nodes and who reads from whom, without cycles.
+/// An acyclic graph of nodes.
 struct NodeGraph {
-  /// By node: those that read from it.
+  /// By node: the nodes that read its results.
   std::vector<std::vector<int>> readers;
-  /// Every node once, each behind those that it reads from.
+  /// A topological order: every node once, after the nodes that it reads.
   std::vector<int> order;
-  /// By node: may become part of a set if it lies between two of its nodes.
+  /// By node: it may join a set if it lies between two nodes of the set.
   std::vector<bool> free;
 };
 
-/// Nodes that become one.
+/// Nodes that become one node.
 struct NodePart {
-  int set = -1;            // position in `sets`; -1: a single node of none
-  std::vector<int> nodes;  // in the order of the graph
+  int set = -1;            // position in `sets`; -1: a single node of no set
+  std::vector<int> nodes;  // in graph order
 };
 
-/// Makes each of `sets`, which share no node, into one node, as far as the graph stays without
-/// cycles; in the order of the result, each part is behind those that it reads from.
+/// Contracts each of `sets` (disjoint) to one node, where the graph stays acyclic. In the result,
+/// each part comes after those that it reads.
 ///
 ///   a -> b -> c, sets {{a, c}}                     ->  {a, b, c} if b is free, else {a} {b} {c}
 ///   a -> b, c -> d, sets {{a, d}, {b, c}}          ->  {c} {a, d} {b}
 ///
-/// A set is one part with the free nodes between its own. Where nodes that are not free lie
-/// between, or earlier sets would read from it and it from them, it is several parts, greedily as
-/// long as possible. Pure. O(n) for a set whose nodes are near each other in `order`.
+/// A set becomes one part, together with the free nodes between its own. It becomes several parts,
+/// each greedily as long as possible, if nodes that are not free lie between, or if a cycle with an
+/// earlier set would arise. Pure. O(n) for a set whose nodes are near each other in `order`.
 std::vector<NodePart> Contract(const NodeGraph& graph, const std::vector<std::vector<int>>& sets);
 
 }  // namespace fusion

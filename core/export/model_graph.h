@@ -11,27 +11,30 @@
 
 namespace fusion {
 
-/// A value of a main graph.
+/// A value of a main graph, with its writer and readers.
 struct ModelValue {
-  int writer = -1;           // node; -1: an input or initialiser
-  std::vector<int> readers;  // nodes, ascending, bodies of theirs included
-  bool is_output = false;    // of the graph
+  int writer = -1;  // position of the node; -1: an input or initialiser
+  std::vector<int>
+      readers;  // positions of nodes, ascending; includes nodes whose bodies read the value
+  bool is_output = false;  // of the graph
 };
 
-/// Who writes and reads what in the main graph of a model. Refers to the strings of the model.
+/// Writers and readers of all values in the main graph of a model. Refers to strings of the model,
+/// which must outlive it.
 struct ModelGraph {
   std::unordered_map<std::string_view, ModelValue> values;
-  NodeGraph nodes;  // everything is free
+  NodeGraph nodes;  // every node is free
 };
 
-/// InvalidArgument, naming a node, for nodes that form a cycle or give one value twice (other than
-/// Constant nodes, of which the last counts).
+/// InvalidArgument, naming a node, if nodes form a cycle or two nodes define one value (for
+/// Constant nodes the last definition counts).
 absl::StatusOr<ModelGraph> ReadModelGraph(const onnx::GraphProto& graph);
 
-/// True for a node with bodies (If, Loop, Scan): what they use of outside is not among its inputs.
+/// True for a node with bodies (If, Loop, Scan). Outer values that the bodies use are not among its
+/// inputs.
 bool HasBodies(const onnx::NodeProto& node);
 
-/// 'node "attn/softmax" (Softmax)'; by its first output if it has no name.
+/// 'node "attn/softmax" (Softmax)'. A node without a name is described by its first output.
 std::string DescribeProto(const onnx::NodeProto& node);
 
 }  // namespace fusion

@@ -8,14 +8,13 @@
 
 namespace fusion {
 
-/// Tensors outside of a model name their files relative to the model's own directory. Makes these
-/// names, of a model of directory `from`, right for the model file `to`, which may lie elsewhere
-/// and need not exist. No file is opened, written or moved; references that are right stay as they
-/// are written.
+/// Tensors with external data name their files relative to the directory of the model file.
+/// Rewrites these names from directory `from` to the directory of the model file `to`, which need
+/// not exist. No file is opened, written or moved. References that stay valid are not changed.
 ///
-/// A model may name files in its own directory and below only. InvalidArgument, naming tensor and
-/// file, if `to` would have to name another one, or is itself a file that holds weights; `model` is
-/// as it was then. NotFound if the directory of `to` is none.
+/// A model may refer only to files in its own directory or below. InvalidArgument, naming tensor
+/// and file, if `to` would have to refer to another file, or is itself a file with weights.
+/// NotFound if `from` or the directory of `to` does not exist. On error `model` is unchanged.
 absl::Status RebaseExternalData(const std::string& from, const std::string& to,
                                 onnx::ModelProto* model);
 

@@ -13,54 +13,52 @@ namespace fusion {
 /// Keys and values, in the order in which they are written.
 using Properties = std::vector<std::pair<std::string, std::string>>;
 
-/// A group of a plan, as nodes of the model that was planned.
+/// A group of a plan, as nodes of the planned model.
 struct ModelGroup {
-  int number = 0;          // of the group in its plan; part of names
-  std::string label;       // "MatMul+Add+Relu": becomes part of a name, cleaned and cut
+  int number = 0;          // number of the group in its plan; becomes part of names
+  std::string label;       // "MatMul+Add+Relu"; becomes part of a name, sanitised and truncated
   std::vector<int> nodes;  // positions in GraphProto::node; may repeat
-  Properties properties;   // string attributes of the node that the group becomes
+  Properties properties;   // become string attributes of the group's node
 };
 
-/// What became of a group.
+/// The result for one group.
 struct WrittenGroup {
-  std::vector<std::string> functions;  // op types of its nodes; several: it had to be cut
-  int nodes = 0;                       // of the model, inside of them
-  /// Nodes of the group that are not inside: parts of a node computed here and the rest in a later
-  /// group, whose node it is then; and what WriteGroups leaves as it is.
+  std::vector<std::string> functions;  // op types of its nodes; more than one if it was split
+  int nodes = 0;                       // nodes of the model inside them
+  /// Nodes of the group that are not inside: nodes that a later group completes (they belong to
+  /// that group), and nodes that WriteGroups leaves unchanged.
   int left_out = 0;
 
   bool whole() const { return functions.size() == 1 && left_out == 0; }
 };
 
 struct WrittenModel {
-  std::vector<WrittenGroup> groups;  // as given
-  int plain_nodes = 0;               // of the main graph, that stay what they were
+  std::vector<WrittenGroup> groups;  // in the order of the argument
+  int plain_nodes = 0;               // unchanged nodes of the main graph
 };
 
-/// Writes groups of a plan into the model that was planned: each becomes one node of kGroupDomain
+/// Writes groups of a plan into the planned model. Each group becomes one node of kGroupDomain
 /// (core/onnx/group_calls.h), which calls a function of the model whose body is the group's nodes,
-/// unchanged. The model computes what it computed, in any runtime that knows functions (ONNX
-/// IR version 8), and OpenGroups undoes it.
+/// unchanged. The model computes the same results, in any runtime that supports functions (ONNX IR
+/// version 8). OpenGroups is the inverse.
 ///
-///   ASSIGN_OR_RETURN(WrittenModel written, WriteGroups(groups, {{"fusiond.isa", "avx2"}},
-///   &model));
+///   ASSIGN_OR_RETURN(WrittenModel written,
+///                    WriteGroups(groups, {{"fusiond.isa", "avx2"}}, &model));
 ///
-/// - Each node is written once. One that several groups have goes to the last of them.
-/// - Nodes of no group that lie between those of a group go into it. Where nodes of other groups
-/// do,
-///   the group is cut into several nodes, each a set that nothing leaves and comes back to.
-/// - Nodes with bodies (If, Loop, Scan), Constant nodes, everything that no group computes, and ops
-///   of ONNX Runtime's own that crash it in functions (LayerNormalization before opset 17) stay
-///   what they are: the file is complete. Nodes come out in topological order.
-/// - Initialisers, external data and functions of the model are not touched, and not read.
-/// - Names of functions are of [A-Za-z0-9_]; names of values and of nodes stay.
-/// - `metadata` replaces the entries of the model's metadata whose keys begin with kGroupMetadata.
-/// - The IR version becomes 8 if it was less. Before 4 initialisers had to be inputs, too: those
-/// are
-///   no inputs any more.
+/// - Each node is written once. A node of several groups goes to the last of them.
+/// - Nodes of no group that lie between nodes of a group join it. If nodes of other groups lie
+///   between, the group is split into several convex sets, one node each.
+/// - Unchanged stay: nodes with bodies (If, Loop, Scan), Constant nodes, nodes of no group, and ops
+///   on which ONNX Runtime crashes in functions (LayerNormalization before opset 17). So the file
+///   is complete. Nodes are written in topological order.
+/// - Initialisers, external data and functions of the model are neither changed nor read.
+/// - Names of functions consist of [A-Za-z0-9_]. Names of values and nodes stay.
+/// - `metadata` replaces the model's metadata entries whose keys begin with kGroupMetadata.
+/// - The IR version becomes at least 8. Before version 4 initialisers had to be inputs too; these
+///   inputs are removed.
 ///
-/// InvalidArgument, naming node or tensor, for a model whose nodes form a cycle or give one value
-/// twice, or a node that does not exist; `model` is as it was then. Pure.
+/// InvalidArgument, naming node or tensor, if nodes form a cycle, two nodes define one value, or a
+/// position in `groups` does not exist. On error `model` is unchanged. Pure.
 absl::StatusOr<WrittenModel> WriteGroups(const std::vector<ModelGroup>& groups,
                                          const Properties& metadata, onnx::ModelProto* model);
 

@@ -19,33 +19,33 @@ using NodeId = int32_t;
 inline constexpr TensorId kNoTensor = -1;
 inline constexpr NodeId kNoNode = -1;
 
-/// Primitive ops, views included, that all nodes of a graph may be taken apart into: sequences and
-/// pads that are written out multiply nodes.
+/// Limit for the primitive ops, views included, that the nodes of a graph expand to. Unrolled
+/// sequences and pads multiply nodes.
 inline constexpr int64_t kMaxGraphLoopOps = int64_t{1} << 18;
-/// Bytes of the constants that taking a graph apart may write down.
+/// Limit for the bytes of constants that this expansion creates.
 inline constexpr int64_t kMaxGraphStepConstantBytes = int64_t{1} << 30;
 
 enum class TensorKind : uint8_t {
-  kInput,         // given at every run
-  kWeight,        // constant of the client: known by name, type and shape, bytes never seen here
-  kConstant,      // constant whose bytes are part of the graph (scalars, folded shape arithmetic,
-                  // masks)
+  kInput,     // passed at every run
+  kWeight,    // constant that the client holds: name, type and shape are known, its bytes are not
+  kConstant,  // constant whose bytes are part of the graph (scalars, folded shape arithmetic,
+              // masks)
   kIntermediate,  // written by a node
 };
 
-/// A dim of which a run decides how many elements there are; its extent is the most there can be.
+/// A dim whose number of elements only a run determines. Its extent in the type is the maximum.
 struct CountedDim {
   int dim = 0;
-  TensorId count = kNoTensor;  // i64 scalar: how many
+  TensorId count = kNoTensor;  // i64 scalar with the number of elements
   bool operator==(const CountedDim&) const = default;
 };
 
 struct Tensor {
-  std::string name;  // the client's; may be empty, is never unique by promise
+  std::string name;  // the client's name; may be empty, need not be unique
   TensorType type;
   TensorKind kind = TensorKind::kIntermediate;
   std::shared_ptr<const HostTensor> value;  // kConstant
-  /// The client holds these bytes under `name` (an initialiser), so a constant may become a kernel
+  /// The client holds these bytes under `name` (an initialiser). So a constant may become a kernel
   /// argument.
   bool client_has_bytes = false;
   NodeId producer = kNoNode;
@@ -60,8 +60,8 @@ struct Node {
   AttrMap attrs;
 };
 
-/// An operator graph in SSA form: immutable, topologically ordered, every type known. Made by
-/// GraphBuilder. Copying is cheap in bytes (constants are shared). Safe to read from any thread.
+/// An operator graph in SSA form: immutable, topologically ordered, every type known. GraphBuilder
+/// creates it. Copies are cheap (constants are shared). Safe to read from any thread.
 class Graph {
  public:
   const std::string& name() const { return name_; }
@@ -69,25 +69,26 @@ class Graph {
   const std::vector<Tensor>& tensors() const { return tensors_; }
   const std::vector<Node>& nodes() const { return nodes_; }
   const std::vector<TensorId>& inputs() const { return inputs_; }
-  /// Those of the model, then the counts that output_extents() names.
+  /// The outputs of the model, then the counts that output_extents() refers to.
   const std::vector<TensorId>& outputs() const { return outputs_; }
   const std::vector<OutputExtent>& output_extents() const { return output_extents_; }
-  /// In the order in which they were declared.
+  /// In the order of declaration.
   const std::vector<SharedBuffer>& shared_buffers() const { return shared_buffers_; }
-  /// Inputs and outputs that do not lie dense in the caller's memory, likewise.
+  /// Inputs and outputs that are not dense in the caller's memory, in the order of declaration.
   const std::vector<BoundStrides>& bound_strides() const { return bound_strides_; }
-  /// Of a member of a family of shapes, by tensor: those of one class have equal shapes in every
-  /// member, those of class 0 the same one in all. Empty: nothing is known of other members.
+  /// For a member of a family of shapes: a class for each tensor. Tensors of one class have equal
+  /// shapes in every member. Tensors of class 0 have the same shape in all members. Empty: nothing
+  /// is known about other members.
   const std::vector<int>& shape_classes() const { return shape_classes_; }
   size_t model_outputs() const { return ModelOutputs(outputs_.size(), output_extents_); }
 
   const Tensor& tensor(TensorId id) const { return tensors_[static_cast<size_t>(id)]; }
   const Node& node(NodeId id) const { return nodes_[static_cast<size_t>(id)]; }
 
-  /// The op call of a node, for the derived properties.
+  /// The op call of a node, from which properties are derived (core/op/derive.h).
   OpCall Call(NodeId id) const;
 
-  /// 'node "attn/softmax_3" (Softmax)': how messages name a node.
+  /// 'node "attn/softmax_3" (Softmax)': names a node in messages.
   std::string Describe(NodeId id) const;
 
  private:
@@ -104,11 +105,12 @@ class Graph {
   std::vector<int> shape_classes_;
 };
 
-/// Describes a node that is not in a graph (yet).
+/// Describes a node that is not (yet) in a graph.
 std::string DescribeNode(std::string_view name, std::string_view op);
 
-/// Checks every invariant of a Graph: ids in range, single assignment, topological order, types as
-/// the ops infer them. A graph from GraphBuilder passes; this guards passes and parsers of ours.
+/// Checks the invariants of a Graph: ids in range, single assignment, topological order, types as
+/// the ops infer them. Internal, naming node or tensor, if one is violated. Graphs from
+/// GraphBuilder pass; this guards rewrites and parsers.
 absl::Status Verify(const Graph& graph);
 
 }  // namespace fusion

@@ -5,8 +5,8 @@
 
 namespace fusion {
 
-/// About the bytes of heap that a graph holds; the values of its constants are part of it, also
-/// where other graphs share them. Proportional to nodes, tensors and steps of loops. Pure.
+/// Approximate heap bytes of a graph. Includes the values of its constants, even if other graphs
+/// share them. O(nodes + tensors + steps of loops). Pure.
 int64_t HeapBytes(const Graph& graph);
 
 }  // namespace fusion

@@ -9,12 +9,11 @@
 
 namespace fusion {
 
-/// `text` with the symbols of a graph under the names that its model has for them: "f32[s0,64]"
-/// becomes "f32[N,64]". Quoted parts, which are names already, stay; names that are no identifier
-/// come out quoted.
+/// Replaces the symbols of a graph in `text` by the model's names: "f32[s0,64]" becomes
+/// "f32[N,64]". Quoted parts stay. Names that are no identifiers are quoted.
 std::string WithSymbolNames(std::string_view text, const std::vector<SymbolDecl>& symbols);
 
-/// The same of a message.
+/// The same for the message of a status.
 absl::Status WithSymbolNames(const absl::Status& status, const std::vector<SymbolDecl>& symbols);
 
 }  // namespace fusion

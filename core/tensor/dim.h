@@ -11,9 +11,9 @@ namespace fusion {
 
 using SymbolId = int32_t;
 
-/// One extent: a number, or a linear expression over symbols ("s0 + 16", "2*s1"), because exporters
-/// write sums of symbols. Value type; comparing is structural: two Dims are equal iff they are
-/// equal for every binding.
+/// One extent: a number, or a linear expression over symbols ("s0 + 16", "2*s1"). Exporters write
+/// such sums. Value type. Comparison is structural: two Dims are equal iff they are equal for every
+/// binding.
 class Dim {
  public:
   Dim() = default;
@@ -22,7 +22,7 @@ class Dim {
   static Dim Symbol(SymbolId id, int64_t coefficient = 1);
 
   bool is_static() const { return terms_.empty(); }
-  /// The number. Only for static dims.
+  /// The number. The dim must be static.
   int64_t value() const {
     FUSION_CHECK(is_static(), "the value of a symbolic dim was asked for");
     return constant_;
@@ -43,13 +43,12 @@ class Dim {
   friend Dim operator-(const Dim& a, const Dim& b) { return a + b * -1; }
   bool operator==(const Dim&) const = default;
 
-  /// The value with symbol i replaced by values[i]. Fails if a symbol has no value (index out of
-  /// range).
+  /// The value where symbol i is values[i]. Fails if `values` has no element for a symbol.
   absl::StatusOr<int64_t> Evaluate(const std::vector<int64_t>& values) const;
 
   /// "128", "s0", "2*s1 + 16".
   std::string ToString() const;
-  /// Inverse of ToString.
+  /// Inverse of ToString. InvalidArgument for other text.
   static absl::StatusOr<Dim> Parse(std::string_view text);
 
  private:
@@ -57,13 +56,13 @@ class Dim {
   std::vector<Term> terms_;
 };
 
-/// What a client promises about a symbol; part of the plan key.
+/// What a client promises about the values of a symbol. Part of the plan key.
 struct SymbolDecl {
   std::string name;
   int64_t min = 1;
   int64_t max = 0;  // 0: no bound given
   int64_t multiple_of = 1;
-  std::vector<int64_t> likely;
+  std::vector<int64_t> likely;  // values worth a specialised kernel, most frequent first
   bool operator==(const SymbolDecl&) const = default;
 };
 

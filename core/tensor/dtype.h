@@ -22,35 +22,36 @@ enum class DType : uint8_t {
   kU16,
   kU32,
   kU64,
-  // One byte each in memory, whatever ONNX packs: the low bits count.
+  // One byte per element in memory, although ONNX packs them. The low bits hold the value.
   kI4,
   kU4,
   kI2,
   kU2,
   kF8E4M3FN,    // no infinities, one NaN of each sign
   kF8E4M3FNUZ,  // no infinities, no -0, one NaN
-  kF8E5M2,      // as IEEE has them
+  kF8E5M2,      // as IEEE: infinities and NaNs
   kF8E5M2FNUZ,  // no infinities, no -0, one NaN
-  kF8E8M0,      // powers of two and NaN: neither zero nor sign
-  kF6E2M3,      // neither infinities nor NaN
-  kF6E3M2,      // likewise
-  kF4E2M1,      // likewise
+  kF8E8M0,      // powers of two and NaN; no zero, no sign
+  kF6E2M3,      // no infinities, no NaN
+  kF6E3M2,      // no infinities, no NaN
+  kF4E2M1,      // no infinities, no NaN
 };
 inline constexpr int kDTypeCount = 25;
 
 /// "f32", "i64", "bool", ...: the spelling of every text form.
 std::string_view DTypeName(DType type);
-/// Inverse of DTypeName.
+/// Inverse of DTypeName; nullopt for other text.
 std::optional<DType> ParseDType(std::string_view name);
 
 /// Bytes of one element in memory.
 int64_t DTypeBytes(DType type);
-/// Bits of one element where ONNX packs them, the low bits of a byte first; else those in memory.
+/// Bits of one element in ONNX's packed form (low bits of a byte first); for types that ONNX does
+/// not pack, the bits in memory.
 int DTypeBits(DType type);
 
-/// A float of at most 8 bits: for storage; arithmetic on it is done in f32.
+/// A float of at most 8 bits. A storage type: arithmetic on it is done in f32.
 inline bool IsNarrowFloat(DType t) { return t >= DType::kF8E4M3FN; }
-/// A float of 16 bits: likewise.
+/// A 16-bit float. Also a storage type.
 inline bool IsHalf(DType t) { return t == DType::kF16 || t == DType::kBF16; }
 /// A float narrower than f32.
 inline bool IsSmallFloat(DType t) { return IsHalf(t) || IsNarrowFloat(t); }
@@ -63,24 +64,28 @@ inline bool IsUnsigned(DType t) {
 }
 inline bool IsInteger(DType t) { return !IsFloat(t) && t != DType::kBool; }
 
-/// Nearest value of `type` (round to nearest even for floats; saturating truncation for integers,
-/// NaN -> 0; bool is value != 0), as a double. Integers beyond 2^53 go through their own paths, not
-/// through this. What is beyond the largest value of a narrow float is what overflows in it:
-/// infinity in f8e5m2, NaN in the other types of 8 bits, the largest value in smaller ones, in
-/// which NaN is -0. f8e8m0 rounds magnitudes up, the largest value and zero to the nearest one.
+/// The nearest value of `type`, as a double. Floats: round to nearest even. Integers: truncation
+/// with saturation, NaN -> 0. Bool: value != 0. Integers beyond 2^53 do not fit in a double; they
+/// must not pass through here.
+///
+/// Overflow of narrow floats: infinity in f8e5m2; NaN in the other 8-bit types; the largest value
+/// in smaller types, which also map NaN to -0. f8e8m0 rounds magnitudes up to a power of two;
+/// values above the largest become the largest, zero becomes the smallest, infinities become NaN.
 double RoundTo(DType type, double value);
 /// Largest finite value of a float type.
 double LargestFinite(DType type);
 
-/// RoundTo(type, value) of an integer type or bool, as an integer; u64 as its bits.
+/// RoundTo(type, value) as an integer, for integer types and bool. A u64 is returned as its bits.
 int64_t IntegerFrom(DType type, double value);
-/// The number that an integer of this type is, 64 bits of a u64 being its bits.
+/// The value of an integer of this type as a double. A u64 is passed as its bits.
 double IntegerToDouble(DType type, int64_t value);
 
-/// The bits of RoundTo(type, value) of a float type, in the low bits; and the inverse.
+/// The bits of RoundTo(type, value), in the low bits. `type` is a float type.
 uint64_t BitsFromDouble(DType type, double value);
+/// Inverse of BitsFromDouble; ignores higher bits.
 double DoubleFromBits(DType type, uint64_t bits);
-/// `value`, an integer, in 64 bits with the sign that the type gives its low bits.
+/// The low DTypeBits(type) bits of `value`, sign-extended or zero-extended to 64 bits as the type
+/// demands.
 int64_t SignExtended(DType type, int64_t value);
 
 /// IEEE half and bfloat16 bits <-> double, round to nearest even.

@@ -13,36 +13,38 @@
 
 namespace fusion {
 
-/// Memory of this machine, or of this container where that has less, in bytes. What is larger is
-/// never allocated, whatever the system would promise.
+/// Memory of this machine in bytes, or of this container if that is less. Larger tensors are never
+/// allocated, even if the system would overcommit.
 int64_t MachineMemoryBytes();
-/// Whether this machine has so many bytes and, where they are many, the system has them left now.
+/// True if `bytes` is at most MachineMemoryBytes() and, from 256 MiB on, at most the memory that is
+/// available now.
 bool FitsInMemory(int64_t bytes);
 
-/// A dense row-major tensor in host memory: dtype, extents and its own bytes (64-byte aligned,
-/// little endian).
+/// A dense row-major tensor in host memory. It owns its bytes (64-byte aligned, little endian).
 ///
 ///   ASSIGN_OR_RETURN(HostTensor t, HostTensor::FromBytes(DType::kF32, {2, 3}, raw));
 ///   t.data<float>()[5] = 1.0f;
 ///
-/// Copying copies the bytes. Not thread-safe while written.
+/// Copying copies the bytes. The bytes count against the memory limit of the thread's job
+/// (core/base/threads/job.h). Concurrent reads are safe, a write needs exclusive access.
 class HostTensor {
  public:
   HostTensor() = default;
-  /// Zero-filled. For sizes of our own choosing: throws std::bad_alloc if there is no memory, as
-  /// containers do; see Create.
+  /// Zero-filled. For sizes that this code chose itself: throws std::bad_alloc if there is no
+  /// memory, as containers do. For sizes from outside use Create.
   HostTensor(DType dtype, Dims dims);
   HostTensor(const HostTensor& other);
   HostTensor& operator=(const HostTensor& other);
   HostTensor(HostTensor&&) noexcept = default;
   HostTensor& operator=(HostTensor&&) noexcept = default;
 
-  /// The same for sizes from outside: InvalidArgument if an extent is negative or the tensor larger
-  /// than kMaxTensorBytes, ResourceExhausted if there is no memory for it.
+  /// Zero-filled, for sizes from outside. InvalidArgument if an extent is negative or the tensor
+  /// exceeds kMaxTensorBytes; ResourceExhausted if there is no memory for it.
   static absl::StatusOr<HostTensor> Create(DType dtype, Dims dims);
-  /// A copy of `bytes`, as NormaliseBytes leaves them. InvalidArgument if
-  /// they are not exactly as many as the shape asks for, else as Create.
+  /// A copy of `bytes` after NormaliseBytes. InvalidArgument if their number does not match the
+  /// shape; else fails as Create does.
   static absl::StatusOr<HostTensor> FromBytes(DType dtype, Dims dims, std::string_view bytes);
+  /// As many values as elements, each converted to `dtype` as SetDouble (floats) or SetInt does.
   template <typename T>
   static HostTensor FromValues(DType dtype, Dims dims, std::initializer_list<T> values);
 
@@ -57,7 +59,7 @@ class HostTensor {
     return {reinterpret_cast<const char*>(data_.get()), static_cast<size_t>(byte_size())};
   }
 
-  /// The elements as T; sizeof(T) must be the element size.
+  /// The elements as T. sizeof(T) must be the element size.
   template <typename T>
   std::span<T> data() {
     FUSION_CHECK(static_cast<int64_t>(sizeof(T)) == DTypeBytes(dtype_),
@@ -71,23 +73,28 @@ class HostTensor {
     return {reinterpret_cast<const T*>(data_.get()), static_cast<size_t>(elements_)};
   }
 
-  /// Element `i` as a double / an integer, whatever the dtype; the setters round like RoundTo.
+  /// Element `i` converted to a double or an integer, whatever the dtype. The setters round as
+  /// RoundTo does; SetInt of an integer type keeps the low bits. u64 elements are passed as their
+  /// bits in GetInt and SetInt.
   double GetDouble(int64_t i) const;
   int64_t GetInt(int64_t i) const;
   void SetDouble(int64_t i, double value);
   void SetInt(int64_t i, int64_t value);
 
-  /// Makes bools whose bytes were written directly 0 or 1, and the bits of narrow types that do not
-  /// count those of the value; nothing for other types.
+  /// Makes bytes that were written directly canonical: bools become 0 or 1; in elements of less
+  /// than 8 bits the unused high bits become the sign (integers) or 0. Other types stay as they
+  /// are.
   void NormaliseBytes();
-  /// ONNX's form of types whose elements are smaller than a byte: their bits one behind the other,
-  /// the low ones first. Bytes of so many elements; and a tensor of such bytes, InvalidArgument if
-  /// there are not as many. Other types: as they are in memory.
+  /// Bytes of `elements` elements in ONNX's packed form. Types of less than 8 bits are packed
+  /// without gaps, low bits first. Other types are stored as in memory.
   static int64_t PackedBytes(DType dtype, int64_t elements);
+  /// A tensor from that form. InvalidArgument if the number of bytes does not match the shape; else
+  /// fails as Create does.
   static absl::StatusOr<HostTensor> FromPacked(DType dtype, Dims dims, std::string_view bytes);
+  /// This tensor in that form.
   std::string Packed() const;
 
-  /// The same bytes under another shape with as many elements.
+  /// A copy with other dims; `dims` must have as many elements.
   HostTensor Reshaped(Dims dims) const;
 
   bool operator==(const HostTensor& other) const;

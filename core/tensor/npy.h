@@ -9,22 +9,26 @@
 
 namespace fusion {
 
-/// NumPy's .npy format (numpy.lib.format, versions 1.0 to 3.0): a header that is a Python dict of
-/// descr, fortran_order and shape, then the elements, in either byte order, row-major or
-/// column-major. bf16, which NumPy has no type for, is written as '<V2' as ml_dtypes does, and read
-/// so.
+/// NumPy's .npy format (numpy.lib.format, versions 1.0 to 3.0): a header (a Python dict with descr,
+/// fortran_order and shape), then the elements. Reading accepts either byte order, row-major and
+/// column-major. NumPy has no type for bf16; it is written and read as '<V2', as ml_dtypes does.
+/// Types of 8 bits or less other than bool, u8 and i8 are written as bytes ("|u1", "|i1") and are
+/// read back as u8 or i8.
 
-/// Whether a tensor is wanted, by its type and extents; an error if not.
+/// Decides from type and extents whether a tensor is wanted. OK: yes; an error: no.
 using TypeCheck = std::function<absl::Status(DType dtype, const Dims& dims)>;
 
-/// Reads one array. The header is read first, and `check` is asked before there is memory for the
-/// elements. InvalidArgument for bytes that are no such file or of another length than their shape
-/// says; Unimplemented for structured arrays and types that DType lacks; ResourceExhausted if there
-/// is no memory; else what `check` or the source says.
+/// Reads one array. `check` (may be null) is called after the header is read and before memory for
+/// the elements is allocated.
+///
+/// InvalidArgument if the bytes are no .npy file or their length does not match the shape;
+/// Unimplemented for structured arrays and for types that DType lacks; ResourceExhausted if there
+/// is no memory. Errors of `check` and of the source are returned as they are.
 absl::StatusOr<HostTensor> ReadNpy(const ByteSource& source, const TypeCheck& check = nullptr);
 absl::StatusOr<HostTensor> ParseNpy(std::string_view bytes);
 
-/// Version 1.0, little-endian, row-major; ParseNpy gives the tensor back.
+/// Version 1.0, little-endian, row-major. ParseNpy is the inverse, except for the types that are
+/// written as bytes.
 std::string ToNpy(const HostTensor& tensor);
 
 }  // namespace fusion

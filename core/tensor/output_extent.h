@@ -6,20 +6,22 @@
 
 namespace fusion {
 
-/// An extent that a run decides. The tensor of the output is as large as it can get; another
-/// output, an i64 scalar behind all outputs of the model, says how many elements there are.
+/// An extent that only a run determines. The output's tensor has the largest possible extent. A
+/// further output, an i64 scalar behind the outputs of the model, holds the actual number of
+/// elements.
 struct OutputExtent {
   int output = 0;
   int dim = 0;
-  int count = 0;  // position among the outputs
+  int count = 0;  // position of that scalar among the outputs
   bool operator==(const OutputExtent&) const = default;
 };
 
-/// How many of `outputs` outputs are the model's own: the first ones.
+/// How many of `outputs` outputs belong to the model. They come first; the counts follow.
 size_t ModelOutputs(size_t outputs, const std::vector<OutputExtent>& extents);
 
-/// Cuts the outputs of a run down to what the counts among them say, and drops the counts. Internal
-/// for a count that is no extent of its output. `extents` fit the outputs.
+/// Shrinks the outputs of a run to the extents that the counts among them give, and removes the
+/// counts. Internal if a count is not in 0..extent. The positions in `extents` must exist in
+/// `outputs`.
 absl::Status CutOutputs(const std::vector<OutputExtent>& extents, std::vector<HostTensor>* outputs);
 
 }  // namespace fusion

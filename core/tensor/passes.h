@@ -6,7 +6,8 @@
 
 namespace fusion {
 
-/// What a run says whose loop would go on behind the passes that there is room for.
+/// ResourceExhausted: the error of a run whose loop would need more than `most` passes, the number
+/// that its buffers have room for.
 inline absl::Status MorePasses(int64_t most) {
   return ResourceExhausted(
       "a loop would make more than ", most,

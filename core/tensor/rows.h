@@ -6,14 +6,15 @@
 
 namespace fusion {
 
-/// The first `count` elements along `dim`, 0..its extent. A copy.
+/// A copy of the first `count` elements along `dim`; 0 <= count <= extent.
 HostTensor FirstRows(const HostTensor& whole, size_t dim, int64_t count);
 
-/// The same, as many as `rows` has, into that; the other dims and the dtypes are equal.
+/// Copies the first elements of `whole` along `dim` into `rows`, as many as `rows` has. The other
+/// dims and the dtypes must be equal.
 void ReadFirstRows(const HostTensor& whole, size_t dim, HostTensor* rows);
 
-/// Writes `rows` over the first elements of `whole` along `dim`, where `whole` may be longer; the
-/// other dims and the dtypes are equal.
+/// Copies `rows` over the first elements of `whole` along `dim`. `whole` may be longer along `dim`.
+/// The other dims and the dtypes must be equal.
 void WriteFirstRows(const HostTensor& rows, size_t dim, HostTensor* whole);
 
 }  // namespace fusion

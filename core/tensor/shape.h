@@ -9,11 +9,11 @@
 
 namespace fusion {
 
-/// Concrete extents.
+/// Concrete extents, outermost first.
 using Dims = std::vector<int64_t>;
 
-/// Limits of what we take from outside. No real model comes near them; they bound the work a
-/// hostile request causes, and sums and products of a few sizes stay inside 64 bits.
+/// Limits for everything that comes from outside. No real model comes near them. They bound the
+/// work that a hostile request can cause, and keep sums and products of a few sizes within 64 bits.
 inline constexpr int kMaxTensorRank = 64;
 /// Bytes of one tensor (16 TiB), and of all tensors of a graph together.
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 44;
@@ -33,13 +33,13 @@ class Shape {
   const std::vector<Dim>& dims() const { return dims_; }
   bool is_static() const;
 
-  /// The extents of a static shape.
+  /// The extents. The shape must be static.
   Dims ToDims() const;
 
   bool operator==(const Shape&) const = default;
   /// "[1,128,s0 + 16]".
   std::string ToString() const;
-  /// Inverse of ToString.
+  /// Inverse of ToString. InvalidArgument for other text.
   static absl::StatusOr<Shape> Parse(std::string_view text);
 
  private:
@@ -49,15 +49,16 @@ class Shape {
 /// Product of extents; 1 for rank 0.
 int64_t NumElements(const Dims& dims);
 
-/// Product of extents, or InvalidArgument if one is negative or the product (times `element_bytes`)
-/// is more than kMaxTensorBytes; an extent of 0 hides neither.
+/// Product of the extents. InvalidArgument if an extent is negative or if the product times
+/// `element_bytes` exceeds kMaxTensorBytes. An extent of 0 does not hide either error: the limit
+/// applies to the other extents.
 absl::StatusOr<int64_t> CheckedNumElements(const Dims& dims, int64_t element_bytes);
 
 /// Element strides of a dense row-major tensor.
 Dims RowMajorStrides(const Dims& dims);
 
-/// Elements from the first to behind the last one of a tensor with these strides, which are not
-/// negative; 0 if it has none.
+/// Distance in elements from the first element to behind the last one, for non-negative strides; 0
+/// if the tensor has no elements.
 int64_t SpanOf(const Dims& dims, const Dims& strides);
 
 /// "[1,128,768]".

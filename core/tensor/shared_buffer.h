@@ -6,26 +6,27 @@
 
 namespace fusion {
 
-/// An input and an output in one piece of the caller's memory, as a cache of keys is: the output
-/// holds the input's elements and, behind them along one dim, new ones. A run writes the new ones
-/// only. Both lie row-major as if `dim` had `capacity` elements.
+/// An input and an output in one piece of the caller's memory, such as a cache of keys. The output
+/// holds the input's elements, followed along `dim` by new ones. A run writes only the new
+/// elements. Both are row-major with the strides of a tensor that has `capacity` elements along
+/// `dim`.
 struct SharedBuffer {
   int input = 0;   // position among the inputs
-  int output = 0;  // and among the outputs
+  int output = 0;  // position among the outputs
   int dim = 0;
-  int64_t capacity = 0;  // elements along `dim` that there is memory for
+  int64_t capacity = 0;  // elements along `dim` that fit in the memory
   bool operator==(const SharedBuffer&) const = default;
 };
 
-/// One that a caller asks for, by name.
+/// A shared buffer as a caller requests it, by tensor names.
 struct SharedNames {
   std::string input;
   std::string output;
-  int64_t capacity = 0;  // 0: as many as the output has
+  int64_t capacity = 0;  // elements along the dim; 0: as many as the output has
   bool operator==(const SharedNames&) const = default;
 };
 
-/// The dims of the memory behind a tensor of these dims.
+/// `dims` with the extent of the shared dim replaced by the capacity: the dims of the memory.
 Dims WithCapacity(const SharedBuffer& shared, Dims dims);
 
 }  // namespace fusion

@@ -9,11 +9,13 @@
 
 namespace fusion {
 
-/// A size that depends on symbols: a polynomial with whole coefficients, as sums of dims, strides
-/// (products of dims) and offsets are. Value type; equal iff equal for every value of the symbols.
+/// A size that depends on symbols: a polynomial with integer coefficients. Sums of dims, strides
+/// (products of dims) and offsets have this form. Value type. Two are equal iff they are equal for
+/// every value of the symbols. Coefficients that leave the range of int64_t saturate.
 class SizeExpr {
  public:
-  /// coefficient * product of `symbols`, ascending, each as often as its power.
+  /// coefficient * product of `symbols`. Symbols are ascending; a symbol occurs as often as its
+  /// power.
   struct Term {
     int64_t coefficient = 0;
     std::vector<int> symbols;
@@ -23,14 +25,14 @@ class SizeExpr {
   SizeExpr() = default;
   // NOLINTNEXTLINE(google-explicit-constructor): a number is a size
   SizeExpr(int64_t constant);
-  /// Terms of equal symbols are added up.
+  /// Adds up terms with equal symbols. The symbols of a term may be in any order.
   static SizeExpr Sum(std::vector<Term> terms);
 
   const std::vector<Term>& terms() const { return terms_; }
   bool is_static() const {
     return terms_.empty() || (terms_.size() == 1 && terms_[0].symbols.empty());
   }
-  /// The symbol that this is, with nothing else; -1: it is more, or less.
+  /// The symbol, if the expression is exactly one symbol; else -1.
   int AsSymbol() const;
   /// One more than the largest symbol.
   int symbols() const;
@@ -38,26 +40,29 @@ class SizeExpr {
   SizeExpr operator-(const SizeExpr& other) const;
   bool operator==(const SizeExpr&) const = default;
 
-  /// The size where symbol i has values[i]; nullopt beyond 2^62 either way. `values` holds all
-  /// symbols.
+  /// The size where symbol i is values[i]; nullopt if its magnitude exceeds 2^62. `values` must
+  /// have an element for every symbol.
   std::optional<int64_t> Evaluate(const std::vector<int64_t>& values) const;
-  /// No less than this is the size where symbol i lies in [least[i], most[i]], which are not
-  /// negative. Exact where no symbol is in terms of both signs, whether symbols are counted from 0,
-  /// from their least or back from their most.
+  /// A lower bound of the size where symbol i lies in [least[i], most[i]] (both >= 0); nullopt if
+  /// an intermediate result exceeds 2^62. Exact if no symbol occurs in terms of both signs, where
+  /// the symbols may be counted from 0, up from `least` or down from `most`.
   std::optional<int64_t> LowerBound(const std::vector<int64_t>& least,
                                     const std::vector<int64_t>& most) const;
 
-  /// "s0*s1*64 + s1 - 1" with these names of the symbols, s<i> for those that have none.
+  /// "s0*s1*64 + s1 - 1", with `names[i]` for symbol i; symbols without a name are s<i>.
   std::string ToString(const std::vector<std::string>& names = {}) const;
 
  private:
   std::vector<Term> terms_;  // no zero coefficients; longest products first
 };
 
-/// The polynomial of few terms that has values[i] where the symbols have points[i]; nullopt if
-/// there is none of at most four terms, of degree four. Sizes that follow from shapes have few
-/// terms; another polynomial of as few that agrees with one on more points than it has terms would
-/// be an accident, which points that are prime keep away.
+/// Finds a polynomial with value values[i] where the symbols are points[i]. It has at most four
+/// terms, of degree at most four, and fewer terms than there are points. nullopt if none is found.
+///
+/// The result can be wrong where the points are few or structured. Sizes that follow from shapes
+/// have few terms. Another polynomial with as few terms that agrees at more points than it has
+/// terms would be a coincidence. Prime coordinates make that unlikely. Counts steps of the thread's
+/// job (core/base/threads/job.h).
 std::optional<SizeExpr> FitSize(const std::vector<std::vector<int64_t>>& points,
                                 const std::vector<int64_t>& values);
 

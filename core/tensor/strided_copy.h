@@ -7,8 +7,8 @@
 
 namespace fusion {
 
-/// Copies the elements of a tensor from memory in which they lie with one set of strides to memory
-/// with another, both in elements and at least 0. The two do not overlap.
+/// Copies a tensor between two strided layouts. Strides are in elements and >= 0. The two memory
+/// regions must not overlap.
 void CopyStrided(DType dtype, const Dims& dims, const std::byte* from, const Dims& from_strides,
                  std::byte* to, const Dims& to_strides);
 

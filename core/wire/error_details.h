@@ -7,15 +7,15 @@
 
 namespace fusion {
 
-/// What an error says beside code and message (kBlamedRules, kRetryAfter, kServerState,
-/// kUnwritable), as the bytes of a v1::ErrorStatus; empty if it says nothing. The delay is a
-/// google.rpc.RetryInfo. A state of the server, such as a full disk, is a
-/// google.rpc.PreconditionFailure with a violation of type "SERVER". Clients of every language know
-/// both.
+/// Serialises the payloads of an error (kBlamedRules, kRetryAfter, kServerState, kUnwritable) as a
+/// v1::ErrorStatus; empty if there are none. Of kBlamedRules the first 8 names are sent.
+/// kRetryAfter becomes a google.rpc.RetryInfo. kServerState and kUnwritable (a full disk, for
+/// example) become a google.rpc.PreconditionFailure with a violation of type "SERVER". Clients of
+/// every language know these two messages.
 std::string EncodeErrorDetails(const absl::Status& status);
 
-/// Inverse of EncodeErrorDetails: sets the payloads of `status`. Of bytes that are none, and of
-/// what only a newer server says, nothing.
+/// Sets the payloads of `status` from such bytes. A "SERVER" violation becomes kServerState; delays
+/// are cut to one day. Malformed bytes and details that this version does not know are ignored.
 void DecodeErrorDetails(const std::string& bytes, absl::Status* status);
 
 }  // namespace fusion

@@ -9,18 +9,19 @@ class ExplainPlanResponse;
 
 namespace fusion {
 
-/// The filter's fields of a request; the others are the caller's.
+/// Sets the filter's fields of a request. The caller sets the others.
 void EncodeExplainFilter(const ExplainFilter& filter, v1::ExplainPlanRequest* out);
-/// InvalidArgument for a negative group or more than two nodes; the plan knows the rest.
+/// InvalidArgument for a negative group or more than two nodes. Whether the positions exist is
+/// checked against the plan later.
 absl::StatusOr<ExplainFilter> DecodeExplainFilter(const v1::ExplainPlanRequest& wire);
 
-/// Writes into an empty message; names that are not UTF-8 come out changed (TextToWire).
+/// Writes into an empty message. Names that are not UTF-8 are changed by TextToWire.
 void EncodeExplanation(const PlanExplanation& explanation, v1::ExplainPlanResponse* out);
-/// For bytes that nobody vouches for: fails as DecodePlan does, and with InvalidArgument where the
-/// names do not fit the plan.
+/// Inverse of EncodeExplanation for untrusted input. Fails as DecodePlan does, and with
+/// InvalidArgument if the number of names does not match the plan.
 absl::StatusOr<PlanExplanation> DecodeExplanation(const v1::ExplainPlanResponse& wire);
 
-/// The serialised v1::ExplainPlanResponse, and back; fails like DecodeExplanation.
+/// The serialised v1::ExplainPlanResponse, and back. Decoding fails as DecodeExplanation does.
 std::string ExplanationToBytes(const PlanExplanation& explanation);
 absl::StatusOr<PlanExplanation> ExplanationFromBytes(std::string_view bytes);
 

@@ -13,15 +13,16 @@ class KernelArtifact;
 namespace fusion {
 
 void EncodeCheckReport(const CheckReport& report, v1::CheckReport* out);
-/// Fails with InvalidArgument on negative counts; errors may be NaN or infinite (that is a result).
+/// InvalidArgument for negative counts. The measured errors may be NaN or infinite: that is a valid
+/// result.
 absl::StatusOr<CheckReport> DecodeCheckReport(const v1::CheckReport& wire);
 
 void EncodeKernel(const KernelArtifact& kernel, v1::KernelArtifact* out);
-/// Inverse of EncodeKernel, for bytes that nobody vouches for. InvalidArgument, naming the field,
-/// if something is malformed; DataLoss if `full_key` or `binary` is not what its digest says.
+/// Inverse of EncodeKernel for untrusted input. InvalidArgument, naming the field, if something is
+/// malformed; DataLoss if `full_key` or `binary` does not match its digest.
 absl::StatusOr<KernelArtifact> DecodeKernel(const v1::KernelArtifact& wire);
 
-/// The artifact as one string, as stores keep it; and its inverse, which fails like DecodeKernel.
+/// The artifact as one string for a store, and its inverse, which fails as DecodeKernel does.
 std::string EncodeArtifact(const KernelArtifact& kernel);
 absl::StatusOr<KernelArtifact> DecodeArtifact(std::string_view bytes);
 

@@ -18,22 +18,21 @@ inline constexpr uint32_t kPlanVersion = 2;
 /// Writes every field of `plan` into `out`, which must be empty.
 void EncodePlan(const Plan& plan, v1::Plan* out);
 
-/// Inverse of EncodePlan, for bytes that nobody vouches for: counts, enums, digests, names and
-/// numbers are checked, then Verify(plan). Fails with InvalidArgument that names the field
-/// ("plan.tensors[3]: data_type: unknown value 77; expected 1..10"), Unimplemented for another
-/// layout version.
+/// Inverse of EncodePlan for untrusted input. Checks counts, enums, digests, names and numbers,
+/// then Verify(plan). InvalidArgument names the field ("plan.tensors[3]: data_type: unknown value
+/// 77; expected 1..25"); Unimplemented for another layout version.
 absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire);
 
 void EncodeTotals(const PlanTotals& totals, v1::PlanTotals* out);
-/// InvalidArgument, naming the field, for what is negative or no number.
+/// InvalidArgument, naming the field, for values that are negative or not finite.
 absl::StatusOr<PlanTotals> DecodeTotals(const v1::PlanTotals& wire);
 
-/// The serialised v1::Plan without its ledger, which only people read; equal plans give equal
-/// bytes.
+/// The serialised v1::Plan without its ledger. Equal plans give equal bytes.
 std::string PlanToBytes(const Plan& plan);
-/// The ledger alone. Behind the bytes of PlanToBytes it is the plan as a whole.
+/// The ledger alone. PlanToBytes followed by LedgerToBytes is the complete v1::Plan.
 std::string LedgerToBytes(const Plan& plan);
-/// Inverse of PlanToBytes, with LedgerToBytes behind it or without; fails like DecodePlan.
+/// Inverse of PlanToBytes, with or without the bytes of LedgerToBytes appended. Fails as DecodePlan
+/// does.
 absl::StatusOr<Plan> PlanFromBytes(std::string_view bytes);
 
 }  // namespace fusion

@@ -12,10 +12,10 @@ class Signature;
 namespace fusion {
 
 void EncodeSignature(const Signature& signature, v1::Signature* out);
-/// InvalidArgument for an algorithm that is not known.
+/// InvalidArgument for an unknown algorithm.
 absl::StatusOr<Signature> DecodeSignature(const v1::Signature& wire);
 
-/// The same as one string. InvalidArgument also for bytes that are no v1::Signature.
+/// A signature as one string, and back. InvalidArgument also for bytes that are no v1::Signature.
 std::string SignatureToBytes(const Signature& signature);
 absl::StatusOr<Signature> SignatureFromBytes(std::string_view bytes);
 

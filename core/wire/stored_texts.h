@@ -10,11 +10,10 @@ class KernelTexts;
 namespace fusion {
 
 void EncodeKernelTexts(const KernelTexts& texts, v1::KernelTexts* out);
-/// Inverse of EncodeKernelTexts, for bytes that nobody vouches for: InvalidArgument, naming the
-/// field.
+/// Inverse of EncodeKernelTexts for untrusted input. InvalidArgument names the field.
 absl::StatusOr<KernelTexts> DecodeKernelTexts(const v1::KernelTexts& wire);
 
-/// The answer about a plan; its plan is decoded as DecodePlan does it.
+/// The texts of a stored plan. Its plan is decoded by DecodePlan and fails as that does.
 absl::StatusOr<StoredPlanTexts> DecodeStoredTexts(const v1::GetStoredResponse& wire);
 
 }  // namespace fusion

@@ -4,11 +4,12 @@
 
 namespace fusion {
 
-/// The body of a repeat as a graph of its own: its nodes are the steps of `loop.source` that are no
-/// constants, so that step s (LoopOp::step) is node s - 1; its tensors are the values of that, as
-/// Value::tensor says of the body's. Nothing has a name. Weights are what is known before the first
-/// run. `loop.source` is set. Fails as GraphBuilder does, for a body that is none of an imported
-/// model.
+/// The body of a repeat as a graph of its own. Its nodes are the steps of `loop.source` without the
+/// constants: step s (LoopOp::step) is node s - 1. Its tensors are the values of `loop.source`, to
+/// which Value::tensor of the body refers. Names are empty. Inputs of the body that are known
+/// before the first run become weights.
+///
+/// `loop.source` must be set. Fails as GraphBuilder does if the body is not from an imported model.
 absl::StatusOr<Graph> BodyGraph(const ProgramLoop& loop);
 
 }  // namespace fusion

@@ -13,27 +13,27 @@
 namespace fusion {
 
 struct BuilderOptions {
-  /// Nodes whose inputs are all constants are evaluated at once if their outputs take no more bytes
-  /// than this, so that exporters' shape arithmetic never reaches the graph. 0: never fold.
+  /// Nodes whose inputs are all constants are evaluated at once if their outputs take at most this
+  /// many bytes. So shape arithmetic of exporters does not reach the graph. 0: never fold.
   int64_t fold_limit_bytes = int64_t{2} << 20;
-  /// Limits for all folding of one graph together, so that a hostile graph cannot make building it
-  /// expensive: bytes of folded constants, and elements read plus loop points evaluated. What is
-  /// beyond them stays a node.
+  /// Limits for all folding of one graph, so that a hostile graph cannot make building it
+  /// expensive: bytes of folded constants, and elements read plus loop points evaluated. Nodes
+  /// beyond a limit stay nodes.
   int64_t fold_total_bytes = int64_t{64} << 20;
   double fold_total_points = 0x1p30;
-  /// Primitive ops of all nodes together, folded ones included, and bytes of the constants of their
-  /// steps.
+  /// Limits for all nodes together, folded ones included: primitive ops, and bytes of the constants
+  /// of their steps.
   int64_t loop_op_limit = kMaxGraphLoopOps;
   int64_t step_constant_byte_limit = kMaxGraphStepConstantBytes;
-  /// Tensors whose nodes stay nodes, by name. May be null; outlives the builder.
+  /// Names of tensors whose nodes are not folded. May be null; outlives the builder.
   const std::set<std::string>* unfolded = nullptr;
-  /// Gets the dims of what is folded, by name of the tensor. May be null; outlives the builder.
+  /// Receives the dims of folded tensors, by tensor name. May be null; outlives the builder.
   std::map<std::string, Dims>* folded = nullptr;
-  /// Gets what is decided about nodes as they are added. May be null; outlives the builder.
+  /// Receives the decisions about nodes as they are added. May be null; outlives the builder.
   ShapeTrace* trace = nullptr;
 };
 
-/// Builds a Graph node by node, in topological order; types are inferred and checked as nodes are
+/// Builds a Graph node by node, in topological order. Types are inferred and checked as nodes are
 /// added.
 ///
 ///   GraphBuilder b("mlp");
@@ -54,71 +54,71 @@ class GraphBuilder {
   /// `client_has_bytes`: the constant is an initialiser of the client's model under this name.
   TensorId AddConstant(std::string name, HostTensor value, bool client_has_bytes = false);
 
-  /// Adds a node with one output. ResourceExhausted where it takes the graph beyond
-  /// a limit of BuilderOptions. kNoTensor marks an absent optional input.
+  /// Adds a node with one output. kNoTensor in `inputs` marks an absent optional input.
+  /// ResourceExhausted if the graph exceeds a limit of BuilderOptions.
   absl::StatusOr<TensorId> AddNode(std::string_view op, std::vector<TensorId> inputs,
                                    AttrMap attrs = {}, std::string name = "",
                                    std::string output_name = "");
-  /// Adds a node with as many outputs as there are names; one with counted outputs
-  /// (OpDef::counted) with all it can have. Unimplemented where it would need to know how many
-  /// elements of a counted input there are.
+  /// Adds a node with one output per name. An op with counted outputs (OpDef::counted) must get
+  /// names for all outputs that it can have. Unimplemented if the op would need to know the number
+  /// of elements of a counted input (InheritCounts).
   absl::StatusOr<std::vector<TensorId>> AddMultiNode(const OpDef& def, std::vector<TensorId> inputs,
                                                      AttrMap attrs, std::string name,
                                                      std::vector<std::string> output_names);
 
-  /// Adds what the caller decided about a node from numbers that it found in constants. Nothing
-  /// happens without BuilderOptions::trace.
+  /// Adds decisions of the caller about a node, from numbers that it found in constants. No effect
+  /// without BuilderOptions::trace.
   void Trace(std::string_view node, std::string_view op, const DecisionLog& log);
 
-  /// Outputs keep the order of the calls.
+  /// Outputs have the order of the calls.
   void MarkOutput(TensorId id);
 
-  /// An input and an output that are marked already lie in one piece of memory. InvalidArgument,
-  /// with what is wrong, unless their types are equal but for `dim` and neither is shared yet.
-  /// Whether the output holds the input's elements is for BuildProgram to see.
+  /// Places an input and an already marked output in one piece of memory. InvalidArgument, with the
+  /// reason, unless their types are equal except for `dim` and neither is shared or has strides
+  /// yet. BuildProgram checks that the output really holds the input's elements.
   absl::Status ShareBuffer(const SharedBuffer& shared);
-  /// Says where the elements of an input or a marked output lie. InvalidArgument, with what is
-  /// wrong, unless CheckBoundStrides holds (where dims are symbols: for their number), nothing said
-  /// so before, and it lies in no shared buffer.
+  /// Sets the strides of an input or an already marked output. InvalidArgument, with the reason, if
+  /// CheckBoundStrides fails (for symbolic dims only the number of strides is checked), if it has
+  /// strides already or if it lies in a shared buffer.
   absl::Status BindStrides(const BoundStrides& bound);
 
   const std::vector<TensorId>& inputs() const { return graph_.inputs_; }
   const std::vector<TensorId>& outputs() const { return graph_.outputs_; }
   const Tensor& tensor(TensorId id) const { return graph_.tensor(id); }
-  /// The constant behind a tensor, or nullptr if it is not one.
+  /// The value of a constant tensor; nullptr for other tensors.
   const HostTensor* ConstantValue(TensorId id) const { return graph_.tensor(id).value.get(); }
 
-  /// A builder of a body of this graph: it goes on within the limits of this one, which Settle with
-  /// it charges for what it folded.
+  /// Creates a builder for a loop body of this graph. It starts with the limits that remain here.
+  /// Pass it to Settle afterwards, which charges this builder for what it folded.
   GraphBuilder Within(std::string name) const;
   void Settle(const GraphBuilder& inner);
 
-  /// The graph; the builder is empty afterwards. Counts of its outputs are outputs behind them.
-  /// InvalidArgument if there is no output, a tensor is too large (CheckTensorSize) or all together
-  /// have more than kMaxTensorBytes.
+  /// Returns the graph; the builder is empty afterwards. Counts of outputs become outputs behind
+  /// the model's. InvalidArgument if there is no output, a tensor is too large (CheckTensorSize) or
+  /// all together exceed kMaxTensorBytes.
   absl::StatusOr<Graph> Build();
 
-  /// `graph` with Graph::shape_classes, one for each tensor.
+  /// `graph` with these Graph::shape_classes, one for each tensor.
   static Graph WithShapeClasses(Graph graph, std::vector<int> classes);
 
  private:
   TensorId AddTensor(Tensor tensor);
   void AddCounts();
-  /// `log` gets what is decided; null: nobody asks.
+  /// `log` receives the decisions; may be null.
   absl::StatusOr<std::vector<HostTensor>> Fold(const OpDef& def, const OpCall& call,
                                                const std::vector<TensorId>& inputs,
                                                DecisionLog* log);
   DecisionLog OfConstants(const std::vector<TensorId>& inputs) const;
   absl::StatusOr<std::vector<std::optional<CountedDim>>> CountsOf(
       const OpCall& call, const std::vector<TensorId>& inputs) const;
-  /// InvalidArgument, ResourceExhausted for a call that the graph cannot take.
+  /// InvalidArgument or ResourceExhausted for a call that the graph cannot take.
   absl::StatusOr<std::vector<TensorType>> TypesOf(const OpCall& call);
   bool CanFold(const OpDef& def, const std::vector<TensorId>& inputs,
                const std::vector<TensorType>& outputs, const std::vector<std::string>& names) const;
 
   Graph graph_;
   BuilderOptions options_;
-  double bytes_ = 0;  // of the tensors of static shape
+  double bytes_ = 0;  // of the tensors with static shapes
   StepCount count_;
   absl::Status too_large_ = absl::OkStatus();
 };

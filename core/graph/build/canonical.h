@@ -7,27 +7,26 @@
 
 namespace fusion {
 
-/// A graph without names and without the accidents of node order, and how to get back to the
-/// caller's words.
+/// A graph without names and independent of node order, and the way back to the caller's names.
 struct CanonicalGraph {
-  /// Nodes in depth-first order from the outputs, dead nodes gone, names empty; inputs in the
+  /// Nodes in depth-first order from the outputs, without dead nodes and names. Inputs are in the
   /// caller's order, weights in order of first use. Equal for two graphs that differ only in names
   /// and node order.
   Graph graph;
 
-  /// Names of the caller, by canonical position.
+  /// The caller's names, by canonical position.
   std::vector<std::string> node_names;
   std::vector<std::string> input_names;
   std::vector<std::string> weight_names;  // in the order of weight tensors of `graph`
   std::vector<std::string> output_names;
 
-  /// KeyText(graph): what the plan key is made of.
+  /// KeyText(graph): the graph's part of the plan key.
   std::string key_text;
 };
 
-/// Also turns every constant of more than one element that the client holds itself into a weight,
-/// so that its bytes enter neither key nor source (folding has already consumed those whose values
-/// matter).
+/// Also turns each constant that the client holds itself (Tensor::client_has_bytes) into a weight
+/// unless it has exactly one element. Then its bytes enter neither key nor source. (Folding has
+/// already used the constants whose values matter.) Fails as GraphBuilder does.
 absl::StatusOr<CanonicalGraph> Canonicalise(const Graph& graph);
 
 }  // namespace fusion

@@ -7,7 +7,7 @@
 
 namespace fusion {
 
-/// The text form of a graph; ParseGraph(ToString(g)) prints the same text again.
+/// The text form of a graph. ParseGraph(ToString(g)) prints as the same text.
 ///
 ///   graph "mlp" {
 ///     %0 = input "x" : f32[8,64]
@@ -19,15 +19,15 @@ namespace fusion {
 ///     share input 1 output 2 dim 2 capacity 512
 ///   }
 ///
-/// Inputs and outputs that share memory are called by their positions. A symbol is declared before
-/// its use: symbol s0 "seq" min 1 max 512 multiple 1 likely [128]. `-` is an absent input.
+/// `share` refers to inputs and outputs by position. A symbol is declared before its use: symbol s0
+/// "seq" min 1 max 512 multiple 1 likely [128]. `-` is an absent input.
 std::string ToString(const Graph& graph);
 
-/// The same with the bytes of large constants replaced by their SHA-256: equal for equal graphs,
-/// different for different ones, and short. For keys; it cannot be parsed.
+/// The text form with the bytes of large constants replaced by their SHA-256. Short, and equal iff
+/// the graphs are equal. For keys; it cannot be parsed.
 std::string KeyText(const Graph& graph);
 
-/// Fails with line and column. The result satisfies Verify.
+/// Inverse of ToString. Errors name line and column. The result satisfies Verify.
 absl::StatusOr<Graph> ParseGraph(std::string_view text);
 
 }  // namespace fusion

@@ -5,31 +5,31 @@
 
 namespace fusion {
 
-// Parts of values, as the evaluator holds them. Internal to it.
+// Operations on parts of values. Internal to the evaluator.
 
-/// Whether it holds no element.
+/// True if the box holds no element.
 bool IsEmptyBox(const Box& box);
 
-/// The smallest box around both.
+/// The smallest box that contains both.
 Box Around(const Box& a, const Box& b);
 
 /// The elements of `tensor` in `box`.
 EvaluatedValue LoadBox(const HostTensor& tensor, const Box& box);
 
-/// The elements of `value` in `box`, as a tensor of `dtype`.
+/// The elements of `value` in `box`, rounded to `dtype`. The box must lie within value.box.
 HostTensor StoreBox(const EvaluatedValue& value, const Box& box, DType dtype);
 
-/// Rounds every element to what `dtype` holds.
+/// Rounds every float element to `dtype`.
 void RoundAll(DType dtype, EvaluatedValue* value);
 
-/// Parts of one tensor, the second behind the first along `dim`.
+/// Concatenates two parts of one tensor along `dim`. `whole` is the box of the result.
 EvaluatedValue Appended(const EvaluatedValue& first, const EvaluatedValue& second, size_t dim,
                         const Box& whole);
 
-/// The part of a value that `box` holds of it; the box lies within its own.
+/// The elements of `value` in `box`, which must lie within value.box.
 EvaluatedValue CutBox(const EvaluatedValue& value, const Box& box);
 
-/// A value of all elements of the type, zeros.
+/// A zero-filled value that covers a whole tensor of this type.
 EvaluatedValue WholeValue(const TensorType& type);
 
 }  // namespace fusion

@@ -8,7 +8,7 @@
 
 namespace fusion {
 
-/// A rectangular part of a tensor: begin[d] <= i < end[d].
+/// A rectangular part of a tensor: the elements with begin[d] <= i < end[d].
 struct Box {
   Dims begin;
   Dims end;
@@ -21,40 +21,40 @@ struct Box {
 struct EvaluateOptions {
   int threads = 1;
   const CancelToken* cancel = nullptr;
-  /// Gets what the expressions decide; null: nobody asks.
+  /// Receives the comparisons and roundings of the evaluated expressions. May be null.
   DecisionLog* decisions = nullptr;
 };
 
-/// The judge of correctness. Interprets loop bodies in double precision and rounds every graph
-/// tensor to its element type; values inside a composite op are not rounded. Slow but honest: no
-/// tiles, no vector math, no reassociation beyond summation in double. ResourceExhausted for more
-/// values at a time, at 8 bytes an element, than the machine has memory.
+/// The reference for correctness. Interprets loop bodies in double precision and rounds every graph
+/// tensor to its element type. Values inside a composite op are not rounded. Slow and simple: no
+/// tiles, no vector math, no reassociation beyond summation in double. ResourceExhausted if the
+/// values that are alive at a time (8 bytes per element) exceed the machine's memory.
 
-/// Whole graph: the outputs of the model, with the extents that the run decides. `inputs` by graph
-/// input; `weight(id)` gives the bytes of a weight tensor (of its declared type) and may fail.
-/// Inputs are checked against the declared types.
+/// Evaluates a whole graph. Returns the model's outputs, cut to the extents that the run
+/// determines. `inputs[i]` is graph input i; it is checked against the declared type. `weight(id)`
+/// returns the bytes of a weight tensor (of its declared type); its errors are passed on.
 absl::StatusOr<std::vector<HostTensor>> Evaluate(
     const Graph& graph, const std::vector<HostTensor>& inputs,
     const std::function<absl::StatusOr<const HostTensor*>(TensorId)>& weight,
     const EvaluateOptions& options = {});
 
-/// Parts of outputs of a program: computes only what those boxes need. `value(id)` gives the bytes
-/// of an input or weight value. `boxes[i]` belongs to program.outputs[i]; the result has the boxes'
-/// extents.
+/// Evaluates parts of the outputs of a program; computes only what these parts need. `boxes[i]` is
+/// the part of program.outputs[i], and result i has its extents. `value(id)` returns the bytes of
+/// an input or weight value.
 absl::StatusOr<std::vector<HostTensor>> EvaluateBoxes(
     const Program& program, const std::vector<Box>& boxes,
     const std::function<const HostTensor*(ValueId)>& value, const EvaluateOptions& options = {});
 
-/// One op on constants; inputs[i] is null where the call has no input i. With a `budget`, what the
-/// call costs (elements of its inputs plus EvaluationPoints) is taken off it; ResourceExhausted,
-/// and nothing is evaluated, if it is less.
+/// Evaluates one op on constants. inputs[i] is null where the call has no input i. `budget` may be
+/// null; otherwise the cost of the call (elements of its inputs plus EvaluationPoints) is
+/// subtracted from it. If it is less than the cost, nothing is evaluated: ResourceExhausted.
 absl::StatusOr<std::vector<HostTensor>> EvaluateCall(const OpCall& call,
                                                      const std::vector<const HostTensor*>& inputs,
                                                      double* budget = nullptr,
                                                      const EvaluateOptions& options = {});
 
-/// Elements that EvaluateBoxes would touch (iteration points of every loop), to budget a check
-/// before running it.
+/// Number of iteration points of all loops that EvaluateBoxes would visit. Use it to check a budget
+/// first.
 double EvaluationPoints(const Program& program, const std::vector<Box>& boxes);
 
 }  // namespace fusion

@@ -6,8 +6,8 @@
 
 namespace fusion {
 
-/// The part of a value the evaluator holds: doubles for float types, 64-bit integers for the
-/// others, row-major in `box`.
+/// The part of a value that the evaluator holds, row-major in `box`: `reals` for float types,
+/// `integers` for other types.
 struct EvaluatedValue {
   DType dtype = DType::kF32;
   Box box;
@@ -15,21 +15,21 @@ struct EvaluatedValue {
   std::vector<int64_t> integers;
 };
 
-/// Computes `out->box` of a loop op from parts of its inputs that cover what the box needs.
-/// Internal to the evaluator. With `log`, what the expressions decide is added to it, and one
-/// thread does all.
+/// Computes `out->box` of a loop op. `inputs` are parts that cover what the box needs (NeededBox).
+/// If `log` is set, decisions of the expressions are added to it and only one thread is used.
+/// Internal to the evaluator.
 absl::Status EvaluateLoop(const LoopBody& body, const std::vector<const EvaluatedValue*>& inputs,
                           int threads, EvaluatedValue* out, DecisionLog* log = nullptr);
 
-/// Points that computing `box` of the op's output visits; of a reduction at places that are read,
-/// the points that name a place.
+/// Number of points visited to compute `box` of the op's output. For a scatter reduction (place
+/// read from an input) these are the points that name a place.
 double PointsOf(const LoopBody& body, const Box& box);
 
-/// The box of the op's output that computing `box` really produces (dims that several axes write
-/// are done whole).
+/// The box that is really computed for `box`: dims that are not written by exactly one axis are
+/// computed whole.
 Box ComputedBox(const LoopBody& body, const Box& box);
 
-/// The box of input `input` (of extents `extents`) that computing `box` reads.
+/// The part of input `input` (with extents `extents`) that computing `box` reads.
 Box NeededBox(const LoopBody& body, int input, const Dims& extents, const Box& box);
 
 }  // namespace fusion

@@ -9,7 +9,7 @@
 
 namespace fusion {
 
-/// One thread's evaluation of part of a loop.
+/// Evaluates part of a loop op on one thread. The arguments must outlive it.
 class LoopRunner {
  public:
   LoopRunner(const LoopBody& body, const std::vector<const EvaluatedValue*>& inputs,
@@ -61,18 +61,18 @@ class LoopRunner {
 
   const std::vector<int>& written() const { return written_; }
 
-  /// Runs with the first written axis restricted to [begin, end).
+  /// Computes the outputs whose first written axis is in [begin, end).
   absl::Status Run(int64_t begin, int64_t end);
 
  private:
-  // Decides whether several outputs are reduced together: those along the longest written axis,
-  // which becomes the last one. A run costs some time to start, and windows are short.
+  // Decides whether several outputs are reduced together, along the longest written axis. That axis
+  // is then moved to the end. (Starting a run has a fixed cost, and windows are short.)
   void ChooseAcross();
 
-  // Whether states are one number of a float type that one operation merges.
+  // True if the reduction state is one float that one operation merges.
   bool IsReal() const;
 
-  // Steps `axes` (last fastest) to the next point; false after the last one.
+  // Moves `axes` (last fastest) to the next point; false after the last one.
   bool Next(const std::vector<int>& axes, size_t count);
   void Reset(const std::vector<int>& axes);
 
@@ -87,32 +87,33 @@ class LoopRunner {
 
   absl::Status RunMap();
 
-  // One output after the other; runs are along the last reduced axis.
+  // Computes one output after the other, with runs along the last reduced axis.
   absl::Status RunReductionAlong();
 
-  // Runs of outputs along the last written axis. Each output takes its elements in the same order
-  // as in RunReductionAlong: the bits are the same.
+  // Computes runs of outputs along the last written axis. Each output merges its elements in the
+  // order of RunReductionAlong, so the results are bit-identical.
   absl::Status RunReductionAcross();
 
   bool ReducesNothing() const;
 
-  // The identity in the states of n outputs.
+  // Sets the states of n outputs to the identity.
   void Start(int64_t n);
 
   static CompiledExpr::Operand OperandOf(const ValueRun& run, DType type);
 
   static void Copy(const CompiledExpr::Operand& from, int64_t n, ValueRun* to);
 
-  // n elements, from coordinate `at` of the last reduced axis on, into the state of one output.
+  // Merges n elements into the state of one output. The first is at coordinate `at` of the last
+  // reduced axis.
   void AccumulateAlong(const CompiledExpr::Operand& values, int64_t at, int64_t n);
 
-  // One element of each of n outputs, at the current point, into their states.
+  // Merges one element into each of n states, at the current point.
   void AccumulateAcross(const CompiledExpr::Operand& values, int64_t n);
 
-  // One element each into the states of n outputs; coordinates_ has where the elements are.
+  // Merges one element into each of n states. coordinates_ has the positions of the elements.
   void Merge(const CompiledExpr::Operand& values, int64_t n);
 
-  // The results of n outputs, `step` apart from the current point on.
+  // Writes the results of n outputs from the current point on, `step` apart.
   void Finish(int64_t n, int64_t step);
 
   const LoopBody& body_;

@@ -6,15 +6,19 @@
 
 namespace fusion {
 
-/// A constant as a function of its coordinates, over axis(0), axis(1), ...; empty if it is not
-/// found to be one. Found are whole numbers that are affine in the coordinates (positions), whole
-/// numbers and bools of one value, and constants of two values of which one fills exactly what
-/// bounds on coordinates and on differences of two of them leave (masks: causal, banded, of a
-/// prefix). Floats of fewer than two dims are weights, whatever they hold: a kernel takes them as
-/// arguments, so that layers share it. By looking at every element, not at how it was made. Pure.
+/// A constant as a function of its coordinates axis(0), axis(1), ...; an empty Expr if none is
+/// found. Recognised forms:
+/// - integers that are affine in the coordinates (positions);
+/// - integers and bools with a single value;
+/// - constants with two values, one of which fills exactly the region given by bounds on
+///   coordinates and on differences of two coordinates (causal, banded and prefix masks).
+///
+/// Floats of fewer than two dims count as weights: kernels take them as arguments, so layers share
+/// the kernel. Examines every element, not how the constant was made. Pure.
 Expr CoordinateForm(const HostTensor& constant);
 
-/// The same function of other coordinates: axis(d) is `index[d]`, which reads no tensor.
+/// The same function at other coordinates: axis(d) is replaced by `index[d]`, which must not read a
+/// tensor.
 Expr AtIndex(const Expr& form, const IndexMap& index);
 
 }  // namespace fusion

@@ -7,49 +7,50 @@
 
 namespace fusion {
 
-/// Takes op calls apart into the loop ops of a Program. Internal to the graph layer: BuildProgram
-/// and EvaluateCall share it.
+/// Converts op calls to the loop ops of a Program. Used by BuildProgram and EvaluateCall; internal
+/// to the graph layer. Not thread-safe.
 class ProgramBuilder {
  public:
   explicit ProgramBuilder(ProgramOptions options) : options_(options) {}
 
-  /// A tensor under construction: `base`, or a view of it.
+  /// A tensor under construction: the value `base`, or a view of it.
   struct Handle {
     ValueId base = 0;
-    /// Absent: the base itself. Else reads[0] indexes the base, write is this tensor.
+    /// Empty: the base itself. Otherwise reads[0] indexes the base and `write` indexes this tensor.
     std::optional<LoopBody> view;
     NodeId origin = kNoNode;
-    int step = 0;  // LoopOp::step of a copy of it
+    int step = 0;  // LoopOp::step for a copy of it
     int shape_class = Value::kUnknownClass;
   };
 
   ValueId AddValue(Value value);
-  /// The next input or weight of the program.
+  /// Adds the next input (AddInput) or weight (AddWeight) of the program.
   ValueId AddInput(TensorType type, TensorId tensor = kNoTensor);
-  /// Value::shape_class of an input, a weight or a constant.
+  /// Sets Value::shape_class of an input, weight or constant.
   void Classify(ValueId leaf, int shape_class) {
     program_.values[static_cast<size_t>(leaf)].shape_class = shape_class;
   }
   ValueId AddWeight(TensorType type, TensorId tensor = kNoTensor);
 
-  /// Adds the loop ops of one call; `inputs[i]` is unused where the call has no input i. Returns
-  /// one handle an output. `step`: the call is one of a decomposition, no node asks for it.
-  /// What CheckLimits says beyond the limits of one program.
+  /// Adds the loop ops of one call. `inputs[i]` is ignored where the call has no input i. `step`:
+  /// the call is a step of a decomposition, not a node. Returns one handle per output; fails as
+  /// CheckLimits does.
   absl::StatusOr<std::vector<Handle>> AddCall(const OpCall& call, const std::vector<Handle>& inputs,
                                               NodeId origin, bool step = false);
-  /// The value behind a handle; a view is written to memory by a "Copy".
+  /// The value of a handle in memory. A view is written by a "Copy" op.
   ValueId Materialise(const Handle& handle);
-  /// Declares the graph tensor a handle holds, where it is a value of its own.
+  /// Sets Value::tensor of the value of a handle. No effect for a view or a value that has a name.
   void Name(const Handle& handle, TensorId tensor);
-  /// Declares the next output: memory of its own that the program writes. An input or constant
-  /// passed through is copied, and so is memory under another shape, and a value that is an
-  /// output already. `handle` becomes that value.
+  /// Adds the next output of the program: a value of its own that the program writes. A copy is
+  /// added if the handle is an input, a constant, a view, a reinterpretation or an output already.
+  /// `handle` becomes the output value.
   void AddOutput(Handle* handle);
 
-  /// ResourceExhausted, or InvalidArgument for a tensor that is too large, where what was added so
-  /// far is beyond the limits of one program.
+  /// ResourceExhausted if the ops added so far exceed a limit of ProgramOptions or of the bytes of
+  /// one program; the error of CheckTensorSize if a tensor is too large.
   absl::Status CheckLimits() const;
-  /// `followed`: values that are to be named by what they are in the program.
+  /// Returns the program without unread values. `followed`: value numbers to keep and to update to
+  /// the final numbering.
   Program Finish(const std::vector<ValueId*>& followed = {}) &&;
   Program& program() { return program_; }
 
@@ -62,11 +63,11 @@ class ProgramBuilder {
   void InlineIndices(LoopBody* body, std::vector<Handle>* inputs) const;
   absl::StatusOr<Handle> AddLoop(std::string label, LoopBody body, std::vector<Handle> inputs,
                                  NodeId origin);
-  /// The same without arithmetic on 16-bit floats.
+  /// AddLoop with arithmetic on 16-bit floats done in f32.
   absl::StatusOr<Handle> AddWideLoop(std::string label, LoopBody body, std::vector<Handle> inputs,
                                      NodeId origin);
   ValueId AddComputed(std::string label, LoopBody body, std::vector<ValueId> inputs, NodeId origin);
-  /// The same where NormaliseInputs has been at it.
+  /// AddComputed for a body that NormaliseInputs has already processed.
   ValueId AddNormalised(std::string label, LoopBody body, std::vector<ValueId> inputs,
                         NodeId origin);
   Handle InSingle(const Handle& half, NodeId origin);
@@ -74,24 +75,24 @@ class ProgramBuilder {
                                                        const std::vector<Handle>& inputs,
                                                        NodeId origin);
   enum class StepsOf : uint8_t {
-    kComposite,  // no node asks for them
-    kCastLike,   // likewise, but they round what they give
-    kBody,       // each is what a node is elsewhere
+    kComposite,  // they are not nodes
+    kCastLike,   // they are not nodes, but their results are rounded
+    kBody,       // each is a node of a loop body
   };
-  /// Adds what steps compute behind `types` and `handles`.
+  /// Adds the ops of the steps; their results are appended to `types` and `handles`.
   absl::Status AddSteps(const std::vector<Decomposition::Step>& steps, NodeId origin, StepsOf of,
                         std::vector<std::optional<TensorType>>* types,
                         std::vector<Handle>* handles);
   absl::StatusOr<std::vector<Handle>> AddRepeat(const OpCall& call,
                                                 const std::vector<Handle>& inputs, NodeId origin,
                                                 bool inner);
-  /// The op of a repeat: all but what it reads before its operands.
+  /// The kRepeat op with the inputs of its operands only (not those before first_operand()).
   absl::StatusOr<LoopOp> RepeatOp(std::shared_ptr<const Repeat> body,
                                   const std::vector<Handle>& operands, NodeId origin, bool inner);
   TensorType TypeOf(const Handle& handle) const;
-  /// In memory, in row-major order.
+  /// The value of a handle, stored in row-major order.
   ValueId InMemory(const Handle& handle);
-  /// Follows from weights and constants alone.
+  /// True if the value depends on weights and constants only.
   bool IsConstant(ValueId id);
   absl::StatusOr<Handle> AddOpaque(const OpCall& call, const std::vector<Handle>& inputs,
                                    NodeId origin);
@@ -102,17 +103,16 @@ class ProgramBuilder {
   void NoteDirectUse(ValueId value, const LoopBody& body, size_t input);
 
   ProgramOptions options_;
-  int step_ = 0;     // LoopOp::step of what is added
-  int steps_ = 0;    // so far
+  int step_ = 0;     // LoopOp::step of ops that are being added
+  int steps_ = 0;    // steps so far
   StepCount count_;  // of the calls so far, copies of views included
   double value_bytes_ = 0;
   absl::Status too_large_;  // the first value that is
   Program program_;
-  std::unordered_map<ValueId, ValueId> singles_;  // 16-bit floats and the same in f32
-  std::vector<bool> constant_;                    // by value, as far as asked for
-  std::unordered_map<ValueId, Expr> forms_;  // of what is a function of its coordinates; empty: not
-  // How a value is looked at by the ops that use it directly: all through one permutation, or
-  // otherwise.
+  std::unordered_map<ValueId, ValueId> singles_;  // 16-bit floats and their casts to f32
+  std::vector<bool> constant_;  // by value, for the first ones that IsConstant has seen
+  std::unordered_map<ValueId, Expr> forms_;  // of functions of the coordinates; empty: it is none
+  // How ops that use a value directly index it: all through one permutation, or mixed.
   struct DirectUse {
     bool any = false;
     bool mixed = false;
@@ -121,8 +121,8 @@ class ProgramBuilder {
   std::vector<DirectUse> direct_uses_;
 };
 
-/// Weights of bodies that are none, because what they are made from is not known before a run
-/// (KnownBeforeRuns), become inputs; in bodies within bodies too.
+/// Turns weights of loop bodies into inputs if their operands are not known before a run
+/// (KnownBeforeRuns). Also in nested bodies.
 void SettleWeights(Program* program);
 
 bool IsScalarConstant(const Value& value);

@@ -4,14 +4,14 @@
 
 namespace fusion {
 
-// Parts of Verify(const Program&) that the parser of the text form uses as it goes. Messages say
-// what was expected.
+// Parts of Verify(const Program&) that the parser of the text form also uses. Errors are Internal
+// and say what was expected.
 
-/// Whether `op`, all of whose values are there, may make its output of its inputs. Bodies of
-/// repeats are taken for sound.
+/// Checks that `op` may compute its output from its inputs. All of its values must exist. Bodies of
+/// repeats are not checked.
 absl::Status CheckOp(const Program& program, const LoopOp& op);
 
-/// What no op shows by itself: rows that lie in other values, results of repeats.
+/// Checks what no single op shows: rows that lie in other values, results of repeats.
 absl::Status CheckWhole(const Program& program);
 
 }  // namespace fusion

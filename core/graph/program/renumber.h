@@ -7,14 +7,16 @@
 namespace fusion {
 
 /// Gives the values of a program new numbers: new value i is the old value order[i]. Values that
-/// `order` lacks are gone, and so are the ops that make them. Everything in the program that names
-/// a value follows: what ops read and write, inputs, weights, outputs, Value::lies_in; producers
-/// are set from the ops that are left. The only function that changes numbers, so that a new place
-/// that names values is followed by adding it here. Numbers of a body (ProgramLoop::Operand::leaf)
-/// are its own: whoever renumbers a body leads them through the result.
+/// `order` lacks are removed, and so are the ops that produce them. All references follow: inputs
+/// and outputs of ops, Program::inputs, weights and outputs, Value::lies_in. Value::producer is set
+/// from the remaining ops.
 ///
-/// Returns the new number of each old value; kNoValue: it is gone. Nothing that stays may name what
-/// is gone.
+/// Only this function changes numbers, so a new kind of reference needs a change only here. A body
+/// has numbers of its own: a caller that renumbers a body updates ProgramLoop::Operand::leaf and
+/// ProgramLoop::pass from the result.
+///
+/// Returns the new number of each old value; kNoValue: it was removed. What remains must not refer
+/// to removed values.
 std::vector<ValueId> Renumber(const std::vector<ValueId>& order, Program* program);
 
 }  // namespace fusion

@@ -4,9 +4,9 @@
 
 namespace fusion {
 
-/// Leaves out ops of which nothing reads the result, and numbers values in the order in which ops
-/// read and write them, as the text form has them. For passes that add ops in front of others or
-/// lead readers past some: producers need not be right before.
+/// Removes ops whose result nothing reads, and numbers values in the order in which ops read and
+/// write them (the order of the text form). For passes that add ops in front of others or redirect
+/// readers. Value::producer need not be right before; it is right afterwards.
 void Tidy(Program* program);
 
 }  // namespace fusion

@@ -12,32 +12,32 @@
 
 namespace fusion {
 
-/// Adds the nodes of a body of `node` to the graph, with `inputs` in place of the body's own, and
-/// returns its outputs. `name` tells the nodes of this copy from those of others.
+/// Adds a copy of the nodes of a body to the graph, with `inputs` in place of the body's own, and
+/// returns its outputs. `name` distinguishes the nodes of this copy from those of other copies.
 using AddBody = std::function<absl::StatusOr<std::vector<Item>>(
     const onnx::GraphProto& body, const std::vector<Item>& inputs, const std::string& name)>;
-/// The same of a body that takes and gives tensors only; InvalidArgument if it gives others.
+/// The same for a body whose inputs and outputs are tensors; InvalidArgument if an output is not.
 absl::StatusOr<std::vector<TensorId>> AddTensorBody(const AddBody& add,
                                                     const onnx::GraphProto& body,
                                                     const std::vector<TensorId>& inputs,
                                                     const std::string& name);
 
-/// An input of a body that is made: of this type, or known.
+/// An input of a RepeatBody: only its type is known, or its value.
 using BodyInput = std::variant<TensorType, HostTensor>;
-/// Makes a body of `node` for a loop that is not written out.
+/// Converts a body to a RepeatBody, for a loop that is not unrolled.
 using MakeBody = std::function<absl::StatusOr<RepeatBody>(
     const onnx::GraphProto& body, const std::vector<BodyInput>& inputs, Condition condition)>;
 
-/// How the importer adds what a control flow node runs.
+/// Callbacks of the importer for the bodies of a control flow node.
 struct Bodies {
   AddBody add;
   MakeBody make;
-  /// Called for every node that is added beside those of bodies and a few for each pass; may refuse
-  /// it.
+  /// Called for every node that is added outside of bodies, and a few times per pass. An error
+  /// stops the import.
   std::function<absl::Status()> count;
-  /// Passes of one Loop or Scan that are written out.
+  /// Maximum number of passes of one Loop or Scan that are unrolled.
   int64_t most_written_out = 0;
-  /// What is left of the points that following conditions may cost, all Loops together; see
+  /// Remaining budget, in iteration points, for following loop conditions; shared by all Loops. See
   /// FollowedPasses.
   double* follow_points = nullptr;
 };
@@ -45,28 +45,32 @@ struct Bodies {
 /// True for If, Loop and Scan.
 bool IsControlFlow(const FlatNode& node);
 
-/// Adds a control flow node as what it does: the branch that a constant condition of an If takes,
-/// or both and a Where; a Loop or Scan as a Repeat of its body. One of at most
-/// `most_written_out` passes, known here, is written out, so that what one pass hands to the
-/// next fuses like everything else; so is one of at most kMaxPassesWrittenOut whose body carries
-/// what does not keep its type. Passes are known here if their number is, or if the condition
-/// follows from constants that are carried. A Loop that carries a sequence or an optional is always
-/// written out, pass by pass, as long as its condition is known. Returns one item per output of the
-/// node.
+/// Adds a control flow node. An If with a constant condition becomes the branch taken; other Ifs
+/// become both branches and a Where. A Loop or Scan becomes a Repeat of its body. It is unrolled
+/// instead if
+/// - it has at most `most_written_out` passes, known at import, so that passes fuse with each other
+///   (not if it has both a condition and stacked outputs); or
+/// - it has at most kMaxPassesWrittenOut passes, known at import, and its body cannot be a repeat
+///   (a carried value changes its type); or
+/// - it carries a sequence or an optional. Then its condition must be known for every pass.
 ///
-/// Unimplemented where the shape of a result, or the length of a sequence, follows from values that
-/// only a run knows, but for how many elements are kept of all passes; ResourceExhausted above
-/// kMaxPassesWrittenOut that would be written out. Messages start with the node.
+/// The number of passes is known if the trip count is, or if the condition follows from carried
+/// constants. Returns one item per output of the node.
+///
+/// Unimplemented if the shape of a result or the length of a sequence depends on values that only a
+/// run knows; the number of stacked elements may depend on them. ResourceExhausted if more than
+/// kMaxPassesWrittenOut passes would be unrolled. Messages start with the node.
 absl::StatusOr<std::vector<Item>> AddControlFlow(const FlatNode& node,
                                                  const std::vector<Item>& inputs,
                                                  const Bodies& bodies, GraphBuilder* builder);
 
 inline constexpr int kFirstOpsetOfScan = 8;
-/// Before: with a batch dim, and lengths of its sequences.
+/// Earlier opsets have a batch dim and sequence lengths.
 inline constexpr int kFirstOpsetOfPlainScan = 9;
-/// Passes of one Loop or Scan that are written out, unless ImportOptions::short_repeats.
+/// Maximum number of passes of one Loop or Scan that are unrolled, unless
+/// ImportOptions::short_repeats.
 inline constexpr int64_t kMostPassesWrittenOut = 16;
-/// The same where there is no other way.
+/// The maximum where unrolling is the only way.
 inline constexpr int64_t kMaxPassesWrittenOut = 4096;
 
 }  // namespace fusion

@@ -11,19 +11,19 @@ namespace fusion {
 using Ids = std::vector<TensorId>;
 using Items = std::vector<Item>;
 
-/// Tensors as items.
+/// Wraps tensors as items.
 Items ItemsOf(const Ids& ids);
-/// Their tensors; of collections kNoTensor.
+/// The tensors of items; kNoTensor for collections.
 Ids IdsOf(const Items& items);
-/// Output `i` of a body where it must be a tensor.
+/// Output `i` of a body; an error if it is no tensor.
 absl::StatusOr<TensorId> IdOf(const Items& outputs, size_t i);
-/// Whether one of them is a sequence or an optional.
+/// True if one of the items is a sequence or an optional.
 bool HoldsCollections(const Items& items);
-/// A tensor without dims that holds `value`.
+/// A scalar tensor that holds `value`.
 HostTensor NumberTensor(DType type, int64_t value);
 
-/// Adds one If, Loop or Scan to a graph: AddControlFlow. One use; not thread-safe. What it is made
-/// from outlives it.
+/// Adds one If, Loop or Scan to a graph; implements AddControlFlow. One use; not thread-safe. The
+/// constructor's arguments must outlive it.
 class ControlFlowBuilder {
  public:
   ControlFlowBuilder(const FlatNode& node, const Items& inputs, const Bodies& bodies,
@@ -34,31 +34,32 @@ class ControlFlowBuilder {
 
   absl::StatusOr<Items> Loop();
 
-  // Attribute "num_scan_inputs", whatever it is; 0: there is none.
+  // Attribute "num_scan_inputs" as it is, unchecked; 0 if it is not set.
   int64_t ToldScans() const;
 
   absl::StatusOr<Ids> Scan();
 
  private:
-  // A branch of an If that a run may take or not. It may be one that no run takes on inputs of
-  // these shapes, and then what is wrong with it is of no use to anyone.
+  // Adds a branch of an If whose condition only a run knows. Inputs of these shapes may never take
+  // it, so a misfit (InvalidArgument, Unimplemented) also names the integer and bool inputs of one
+  // element that could decide the condition.
   absl::StatusOr<Items> Branch(const onnx::GraphProto& body, const std::string& name);
 
   // The trip count and the condition of a Loop.
   struct Passes {
-    TensorId count = kNoTensor;      // scalar; kNoTensor: as long as the condition holds
-    TensorId alive = kNoTensor;      // likewise; kNoTensor: as often as `count` says
+    TensorId count = kNoTensor;      // scalar; kNoTensor: until the condition fails
+    TensorId alive = kNoTensor;      // scalar; kNoTensor: `count` times
     std::optional<int64_t> counted;  // the value of `count`
-    std::optional<bool> begins;      // that of `alive`
+    std::optional<bool> begins;      // the value of `alive`
 
-    // At most so many passes; nullopt: only a run knows, or the condition alone says.
+    // Upper limit of the passes; nullopt: only a run knows it, or only the condition determines it.
     std::optional<int64_t> known() const {
       if (begins == false) return 0;
       return counted;
     }
   };
 
-  // What is told by input and output of a Scan.
+  // Attributes of a Scan, by scan input and output.
   struct Scans {
     Ids inputs;
     std::vector<int64_t> axes;
@@ -67,32 +68,31 @@ class ControlFlowBuilder {
     std::vector<int64_t> out_directions;
   };
 
-  // Opset 8: the first dim is a batch of scans apart from each other, the second what they go
-  // along.
+  // Opset 8: dim 0 is a batch of independent scans, dim 1 is scanned.
   absl::StatusOr<Ids> BatchedScan();
 
-  // `name` tells the passes from those of other scans of the node.
+  // `name` distinguishes the passes from those of other scans of the node.
   absl::StatusOr<Ids> ScanAlong(const onnx::GraphProto& body, const Ids& state, Scans scans,
                                 const std::string& name);
 
   absl::StatusOr<Passes> AskedPasses();
 
-  // How many passes a Loop makes whose condition follows from what is known here, as that of a
-  // counter and a limit does. Where there may be other limits (`most_written_out` is 0) nothing is
-  // followed.
+  // Number of passes of a Loop whose condition depends only on values known at import, such as a
+  // counter and a limit. nullopt if `most_written_out` is 0, because other members of a family may
+  // have other limits.
   std::optional<int64_t> Followed(const Passes& passes, const absl::StatusOr<RepeatBody>& made,
                                   const Ids& state) const;
 
-  // A few passes, and those of a body that is no body of a repeat: a state that changes its type, a
-  // number of the pass that must be known.
+  // True for few passes, and for a body that cannot be a repeat: a carried value changes its type,
+  // or the number of the pass must be known.
   bool IsWrittenOut(std::optional<int64_t> passes, const Ids& state,
                     const absl::StatusOr<RepeatBody>& body, int64_t scanned) const;
 
-  // One that carries sequences or optionals: what they hold is known pass by pass only.
+  // A Loop that carries sequences or optionals: their contents are known only pass by pass.
   absl::StatusOr<Items> LoopOfCollections(const onnx::GraphProto& body, const Passes& passes,
                                           const Items& state, int64_t scanned);
 
-  // As often as passes.known(), or as long as the condition is known to hold.
+  // Unrolls passes.known() passes, or as many as the condition is known to hold.
   absl::StatusOr<Items> LoopWrittenOut(const onnx::GraphProto& body, const Passes& passes,
                                        Items state, int64_t scanned);
 
@@ -100,7 +100,7 @@ class ControlFlowBuilder {
 
   absl::StatusOr<Ids> AddRepeat(std::shared_ptr<Repeat> repeat, Ids operands);
 
-  // What is carried is what it was; nothing is kept.
+  // The results of zero passes: carried values are the initial ones, stacked outputs are empty.
   absl::StatusOr<Ids> NoPass(const RepeatBody& body, Ids state);
 
   absl::StatusOr<Ids> ScanWrittenOut(const onnx::GraphProto& body, int64_t passes, Ids state,
@@ -108,51 +108,51 @@ class ControlFlowBuilder {
 
   absl::StatusOr<Ids> ScanOf(RepeatBody body, int64_t passes, const Ids& state, const Scans& scans);
 
-  // The same with dim `from` as dim `to`, which may count from the end.
+  // The tensor with dim `from` moved to position `to`, which may count from the end.
   absl::StatusOr<TensorId> Moved(TensorId id, int64_t from, int64_t to);
 
   absl::StatusOr<const onnx::GraphProto*> Body(std::string_view name) const;
 
-  // Input i is there, whatever it is.
+  // True if input i is present, as a tensor or a collection.
   bool IsGiven(size_t i) const { return inputs_[i] != kNoTensor || items_[i].collection; }
 
-  // Without what the bodies use from outside.
+  // Number of inputs that the node lists, without the outer values of its bodies.
   int64_t own_inputs() const { return node_.proto->input_size(); }
 
   absl::Status CheckPresent(int64_t i, std::string_view what) const;
 
-  // Input i, of one element, as a scalar.
+  // Input i, which has one element, as a scalar.
   absl::StatusOr<TensorId> Scalar(size_t i, std::string_view what);
 
   absl::StatusOr<Items> Pass(const onnx::GraphProto& body, int64_t pass, TensorId alive,
                              const Items& state);
 
-  // Whether there is a next pass after one that was only made if `before`, and said `now`.
+  // Whether there is a next pass. `before`: this pass was made; `now`: its condition.
   absl::StatusOr<TensorId> StillAlive(TensorId before, TensorId now);
 
   absl::StatusOr<TensorId> Chosen(TensorId condition, TensorId yes, TensorId no,
                                   std::string_view what);
 
-  // Sequences are chosen between element by element.
+  // Sequences are selected element by element.
   absl::StatusOr<Item> ChosenItem(TensorId condition, const Item& yes, const Item& no,
                                   std::string_view what);
 
-  // A list attribute of Scan, 0 each if it is absent.
+  // A list attribute of Scan; zeros if it is absent.
   absl::StatusOr<std::vector<int64_t>> PerScan(std::string_view name, int64_t count) const;
 
-  // The common extent of the scan inputs along their axes, which are normalised.
+  // The common extent of the scan inputs along their axes. Normalises the axes.
   absl::StatusOr<int64_t> ScanLength(Scans* scans) const;
 
   absl::StatusOr<TensorId> Element(TensorId from, int64_t axis, int64_t at);
 
-  // What the passes gave, one behind the other along a new dim.
+  // The results of the passes, concatenated along a new dim.
   absl::StatusOr<TensorId> Stacked(Ids elements, int64_t axis, bool backward);
 
   std::string Name(std::string_view what) const { return StrCat(node_.name, "/", what); }
 
   const FlatNode& node_;
   const Items& items_;
-  const Ids inputs_;  // those that are tensors
+  const Ids inputs_;  // the tensors among them
   const Bodies& bodies_;
   GraphBuilder& builder_;
 };

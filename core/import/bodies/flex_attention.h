@@ -10,12 +10,12 @@ namespace fusion {
 /// True for FlexAttention of domain ai.onnx.preview.
 bool IsFlexAttention(const FlatNode& node);
 
-/// Adds softmax(q k^T * scale) v with what its bodies `score_mod` and `prob_mod` make of the scores
-/// and of their softmax, in the precision that the node says. `inputs` are those of the node, then
-/// what its bodies capture. The result has the name `output`.
+/// Adds softmax(q k^T * scale) v. The bodies `score_mod` and `prob_mod` of the node are applied to
+/// the scores and to their softmax, in the precision that the node gives. `inputs` are the node's
+/// inputs, then the outer values of its bodies. The result is named `output`.
 ///
-/// InvalidArgument for inputs that do not fit and a body that changes shape or type of what it
-/// gets; Unimplemented for symbolic dims of heads. Messages start with the node.
+/// InvalidArgument for inputs that do not fit and for a body that changes the shape or type of its
+/// input; Unimplemented if the number of heads is symbolic. Messages start with the node.
 absl::StatusOr<TensorId> AddFlexAttention(const FlatNode& node, const std::vector<TensorId>& inputs,
                                           const AddBody& add, const std::string& output,
                                           GraphBuilder* builder);

@@ -8,19 +8,19 @@
 
 namespace fusion {
 
-/// How many passes a Loop makes, of which there is a first one: until the condition, output 0 of
-/// `body`, does not hold, but at most `most`.
+/// Number of passes of a Loop whose first pass is made: evaluates the condition, output 0 of
+/// `body`, until it is false, for at most `most` passes.
 ///
-/// Input 0 of the body is the number of the pass, then come `carried` ones, whose next values are
-/// the outputs 1, 2, ..., then what stays the same. `given[i]` is what input i begins with, null if
-/// nobody knows. nullopt if the condition looks at such an input, however indirectly, or holds for
-/// so long that it is not worth to be followed: for more than `points` iteration points, from which
-/// what it took is taken. Any thread.
+/// Input 0 of the body is the number of the pass. Then come `carried` inputs, whose next values are
+/// outputs 1, 2, ..., then the loop-invariant inputs. `given[i]` is the initial value of input i;
+/// null if it is unknown. nullopt if the condition depends, even indirectly, on an unknown input,
+/// or if following it costs more than `*points` iteration points. The cost is subtracted from
+/// `*points`. Any thread.
 std::optional<int64_t> FollowedPasses(const Repeat& body,
                                       const std::vector<const HostTensor*>& given, size_t carried,
                                       int64_t most, double* points);
 
-/// Iteration points that following the conditions of all Loops of a model may cost.
+/// Iteration points for following the conditions of all Loops of a model.
 inline constexpr double kMaxFollowPoints = 1 << 20;
 
 }  // namespace fusion

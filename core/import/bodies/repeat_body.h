@@ -9,28 +9,27 @@
 
 namespace fusion {
 
-/// What output 0 of a body says of whether there is a next pass.
+/// Meaning of output 0 of a body.
 enum class Condition : uint8_t {
-  kNone,     // nothing: it is an output like the others
-  kIgnored,  // nobody asks
-  kAsked,
+  kNone,     // an ordinary output
+  kIgnored,  // a condition that is not used
+  kAsked,    // says whether there is a next pass
 };
 
-/// A body of a Loop or Scan that is not written out.
+/// The body of a Loop or Scan that is not unrolled.
 struct RepeatBody {
-  /// Its inputs, all of them whole: those it was asked for, then `captured`; its steps; its
-  /// outputs.
+  /// Inputs (all of Port::kWhole): the requested ones, then `captured`; steps; outputs.
   Repeat repeat;
-  std::vector<TensorId> captured;  // tensors of the graph around it
+  std::vector<TensorId> captured;  // tensors of the enclosing graph
   std::vector<TensorType> outputs;
-  /// The condition, where it is known or ignored (true). It is none of `outputs` then.
+  /// The condition if it is known, or true if it is ignored. Then it is not among `outputs`.
   std::optional<bool> goes_on;
 };
 
-/// The nodes of a graph as the steps of a body, its inputs as whole ones. Behind them come, as
-/// captured ones, those of its constants that are weights, so that no plan depends on their values;
-/// `held` says which constants of the graph around they are. Unimplemented if a run decides extents
-/// of its outputs.
+/// Converts a graph to a body: its nodes become steps, its inputs inputs of Port::kWhole. Constants
+/// of the enclosing graph that are weights become captured inputs, so that no plan depends on their
+/// values; `held` maps constants of `graph` to tensors of the enclosing graph. Unimplemented if
+/// only a run determines extents of its outputs.
 absl::StatusOr<RepeatBody> StepsOf(const Graph& graph, const std::map<TensorId, TensorId>& held);
 
 }  // namespace fusion

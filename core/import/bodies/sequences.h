@@ -11,10 +11,10 @@
 
 namespace fusion {
 
-/// Sequences and optionals whose elements are known when the model is imported leave no trace in
-/// the graph: the importer knows which tensors they hold.
+/// A sequence or optional whose elements are known at import. It does not appear in the graph: the
+/// importer tracks the tensors that it holds.
 struct Collection {
-  /// An optional without an element. One with an element is that element.
+  /// An optional without an element. An optional with an element is represented by that element.
   bool is_none = false;
   std::vector<TensorId> elements;
 };
@@ -22,37 +22,37 @@ struct Collection {
 /// "a sequence" or "an optional without an element".
 std::string KindOf(const Collection& collection);
 
-/// What a node reads or gives where that may be a collection: one of both, or neither, an input
-/// that is absent.
+/// An input or output of a node that may be a collection. At most one field is set; neither for an
+/// absent input.
 struct Item {
   TensorId tensor = kNoTensor;
   std::optional<Collection> collection;
 };
 
-/// True for the ops below, and SequenceMap, which the importer adds itself.
+/// True for the ops of AddCollectionOp, and for SequenceMap, which the importer itself adds.
 bool IsCollectionOp(const FlatNode& node);
 
-/// Their names and first opsets.
+/// Name and first opset of such an op.
 struct CollectionOp {
   std::string_view name;
   int first_opset;
 };
 const std::vector<CollectionOp>& CollectionOps();
 
-/// Adds what SequenceAt, SequenceConstruct, SequenceEmpty, SequenceErase, SequenceInsert,
+/// Adds SequenceAt, SequenceConstruct, SequenceEmpty, SequenceErase, SequenceInsert,
 /// SequenceLength, SplitToSequence, ConcatFromSequence, Optional, OptionalGetElement,
-/// OptionalHasElement or an Identity of a collection stands for, under the name of its output.
-/// `count` is called for every node that is added and may refuse it.
+/// OptionalHasElement or an Identity of a collection. The result is named `output`. `count` is
+/// called for every node that is added; an error stops the import.
 ///
-/// Unimplemented where a position or a length is known to a run only; InvalidArgument for what does
-/// not fit: a position outside, elements of several types, a tensor where a sequence belongs.
-/// Messages start with the node.
+/// Unimplemented if only a run knows a position or a length. InvalidArgument for a position out of
+/// range, elements of different types, or a tensor in place of a sequence. Messages start with the
+/// node.
 absl::StatusOr<Item> AddCollectionOp(const FlatNode& node, const std::vector<Item>& inputs,
                                      const std::string& output,
                                      const std::function<absl::Status()>& count,
                                      GraphBuilder* builder);
 
-/// "'n' (Op): input 1 "s" is a sequence ...": for nodes that take none.
+/// The error for a node that accepts no collections: "'n' (Op): input 1 "s" is a sequence ...".
 absl::Status RefuseCollection(const FlatNode& node, size_t input, std::string_view name,
                               const Collection& collection);
 

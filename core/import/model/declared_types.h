@@ -10,32 +10,33 @@
 
 namespace fusion {
 
-/// A type as a model declares it, gaps included. Dims are local to a SymbolTable.
+/// A type as a model declares it; parts may be missing. Dims are in the local form of a
+/// SymbolTable.
 struct DeclaredType {
   std::optional<DType> dtype;
-  /// False: nothing is said about the shape.
+  /// False: the model declares no shape.
   bool has_shape = false;
-  /// nullopt: nothing is said about this dim.
+  /// nullopt: the model does not declare this dim.
   std::vector<std::optional<Dim>> dims;
 };
 
 /// Reads the type of a graph input, output or value_info. `what` names the tensor in messages.
-/// Unimplemented for sequences, maps, optionals and element types we have none of; InvalidArgument
-/// for absurd extents and ranks.
+/// Unimplemented for sequences, maps, optionals and element types that DType lacks; InvalidArgument
+/// for extents and ranks beyond the limits.
 absl::StatusOr<DeclaredType> ReadDeclaredType(const onnx::TypeProto& type, std::string_view what,
                                               SymbolTable* symbols);
 
-/// The same for a graph input: element type and rank must be given; a dim that is unknown is the
-/// symbol "x[2]" of input "x".
+/// The type of a graph input. Element type and rank are required. An unknown dim becomes the symbol
+/// "x[2]" of input "x".
 struct InputType {
   DType dtype = DType::kF32;
-  Shape shape;  // local
+  Shape shape;  // local form
 };
 absl::StatusOr<InputType> ReadInputType(const onnx::ValueInfoProto& input, SymbolTable* symbols);
 
-/// InvalidArgument, naming both, if `inferred` contradicts what is declared. Symbols contradict
-/// nothing unless they are bound. Along `counted`, if not -1, a run decides how many elements there
-/// are: any number up to the inferred one fits.
+/// InvalidArgument, naming both types, if `inferred` contradicts the declaration. Unbound symbols
+/// contradict nothing. `counted`: a dim whose number of elements only a run determines (-1: none);
+/// there any declared extent up to the inferred one fits.
 absl::Status CheckDeclaredType(const DeclaredType& declared, const TensorType& inferred,
                                int counted, const SymbolTable& symbols, std::string_view what);
 

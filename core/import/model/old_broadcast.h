@@ -7,12 +7,13 @@
 
 namespace fusion {
 
-/// Before opset 7 the dims of the second operand of a binary op stood where attribute "axis" said,
-/// if "broadcast" was 1: gives it dims of extent 1 behind, so that it broadcasts as since then. The
-/// slope of a PRelu stood along the channels. Other nodes keep their inputs.
+/// Converts broadcasting of opsets before 7, where attribute "axis" (with "broadcast" = 1) places
+/// the dims of the second operand of a binary op. Appends dims of extent 1, so that the operand
+/// broadcasts by today's rules. The slope of an old PRelu is aligned with the channels likewise.
+/// Other nodes keep their inputs.
 ///
-/// InvalidArgument, naming the node, where the operand does not fit at its axis, or differs in
-/// shape and may not broadcast.
+/// InvalidArgument, naming the node, if the operand does not fit at its axis, or if the shapes
+/// differ without "broadcast".
 absl::Status AlignOldOperand(const FlatNode& node, std::vector<TensorId>* inputs,
                              GraphBuilder* builder);
 

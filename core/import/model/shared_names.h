@@ -6,13 +6,13 @@
 
 namespace fusion {
 
-/// Declares the shared buffers that a caller asks for, once inputs and outputs are marked. The dim
-/// is the one in which the two shapes differ. InvalidArgument, naming the entry, input and output,
-/// for what the graph does not have and for shapes that do not differ in one dim.
+/// Declares the shared buffers that a caller requested. Call it after inputs and outputs are
+/// marked. The shared dim is the one in which the two shapes differ. InvalidArgument, naming entry,
+/// input and output, if a name does not exist or the shapes do not differ in exactly one dim.
 absl::Status ShareByName(const std::vector<SharedNames>& wanted, GraphBuilder* builder);
 
-/// Says, after that, where inputs and outputs lie. InvalidArgument, naming the entry and the
-/// tensor, for what is neither and for strides that do not fit it (GraphBuilder::BindStrides).
+/// Declares the requested strides; call it after ShareByName. InvalidArgument, naming entry and
+/// tensor, if the name is no input or output or the strides do not fit (GraphBuilder::BindStrides).
 absl::Status BindByName(const std::vector<NamedStrides>& wanted, GraphBuilder* builder);
 
 }  // namespace fusion

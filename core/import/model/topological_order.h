@@ -6,10 +6,10 @@
 
 namespace fusion {
 
-/// The nodes that give `wanted` or are needed for it, each after the nodes it reads, otherwise in
-/// the order of the model. O(n log n); no recursion.
+/// The nodes that `wanted` depends on, each after the nodes that it reads, otherwise in model
+/// order. O(n log n), not recursive.
 ///
-/// InvalidArgument, naming nodes, if some form a cycle, or a needed value has no definition.
+/// InvalidArgument, naming nodes, if there is a cycle or a needed value has no definition.
 absl::StatusOr<std::vector<int>> TopologicalOrder(const FlatModel& model,
                                                   const std::vector<ValueRef>& wanted);
 

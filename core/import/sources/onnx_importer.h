@@ -21,7 +21,8 @@
 
 namespace fusion {
 
-/// One import: from the flattened model to the graph, node by node.
+/// One import: converts the flattened model to the graph, node by node. The model and the options
+/// must outlive it. One use; not thread-safe.
 class OnnxImporter {
  public:
   OnnxImporter(const onnx::ModelProto& model, const ImportOptions& options)
@@ -39,19 +40,19 @@ class OnnxImporter {
  private:
   absl::StatusOr<Graph> Import();
 
-  // A graph whose nodes are being added: the model's, or a body of a node.
+  // A graph whose nodes are being added: the main graph or a body of a node.
   struct Body {
     const onnx::GraphProto* graph = nullptr;
     FlatModel flat;
     std::vector<ValueRef> wanted;
     std::vector<int> order;
-    std::vector<bool> used;     // by value: read by a node that matters, or an output
+    std::vector<bool> used;     // by value: read by a needed node, or an output
     std::vector<TensorId> ids;  // by value
-    // The same, of initialisers and Constant nodes only: every pass has the same ones.
+    // Like `ids`, for initialisers and Constant nodes only: all passes share them.
     std::vector<TensorId> constants;
-    int64_t constants_of = 0;  // the number of the graph that they are in
-    std::string prefix;        // of the names of nodes and tensors
-    // Those that are no tensors.
+    int64_t constants_of = 0;  // number of the graph that they are in
+    std::string prefix;        // of names of nodes and tensors
+    // Values that are collections.
     std::unordered_map<ValueRef, Collection> collections;
 
     absl::Status SetOrder() {
@@ -73,13 +74,14 @@ class OnnxImporter {
 
   absl::Status CountNode();
 
-  // Copies of long collections are work that adds no node.
+  // Counts the copy of a collection as work, because it adds no node.
   static void CountElements(const Collection& collection);
 
-  // The flattened body of a node of the current one; kept for the next time.
+  // The flattened body `graph` of a node of the current body. It is cached.
   absl::StatusOr<Body*> BodyOf(const FlatNode& node, const onnx::GraphProto& graph);
 
-  // Adds a copy of a body of `node`, whose inputs are `node_inputs`.
+  // Adds a copy of a body of `node`. `node_inputs` are the inputs of the node, `inputs` those of
+  // the body.
   absl::StatusOr<std::vector<Item>> AddBodyOf(const FlatNode& node,
                                               const std::vector<Item>& node_inputs,
                                               const onnx::GraphProto& graph,
@@ -88,8 +90,9 @@ class OnnxImporter {
 
   absl::StatusOr<std::vector<Item>> AddBodyNodes();
 
-  // A body of `node` as a graph of its own, for a loop that is not written out. What it reads from
-  // outside are further inputs, constants and all that is known of them excepted.
+  // Converts a body of `node` to a graph of its own, for a loop that is not unrolled. Values that
+  // it reads from outside become further inputs, except constants and values that are known at
+  // import.
   absl::StatusOr<RepeatBody> MakeBodyOf(const FlatNode& node, const std::vector<Item>& node_inputs,
                                         const onnx::GraphProto& graph,
                                         const std::vector<BodyInput>& inputs, Condition condition);
@@ -99,51 +102,51 @@ class OnnxImporter {
                                              const std::map<TensorId, TensorId>& held,
                                              GraphBuilder* builder);
 
-  // Inputs first: their dims become the first symbols.
+  // Reads inputs first, so that their dims become the first symbols.
   absl::Status ReadTypes();
 
-  // Notes the declared type of a tensor. What is declared for unknown names does not matter.
+  // Records the declared type of a tensor. Declarations for unknown names are ignored.
   absl::Status Declare(const onnx::ValueInfoProto& info, std::string_view kind);
 
   absl::Status AddInputs();
 
-  // Outputs of the graph, then those to keep.
+  // Collects the outputs of the graph, then those to keep.
   absl::Status FindWanted();
 
   bool IsUsed(ValueRef ref) const;
 
-  // Types that bodies declare are not looked at: their dims may differ from pass to pass.
+  // Ignores types declared in bodies: their dims may differ from pass to pass.
   absl::Status CheckType(ValueRef ref, TensorId id) const;
 
-  // The tensor of a value; an initialiser is added when it is first asked for.
+  // The tensor of a value. An initialiser is added at its first use.
   absl::StatusOr<TensorId> TensorOf(ValueRef ref);
 
-  // `by_name`: the client can give the bytes under this name.
+  // `by_name`: the client can provide the bytes under this name.
   absl::StatusOr<TensorId> AddConstant(const onnx::TensorProto& tensor, const std::string& name,
                                        bool by_name, std::string_view what);
 
   absl::StatusOr<std::vector<TensorId>> AddConstantNode(const FlatNode& node,
                                                         const std::string& output);
 
-  // The largest and the smallest of bools are those of bytes that are 0 or 1.
+  // ReduceMax and ReduceMin of bools are computed on bytes that are 0 or 1.
   absl::StatusOr<std::vector<TensorId>> AddNormalNode(NormalNode normal, const std::string& name,
                                                       const std::vector<std::string>& names);
 
-  // A node that draws numbers and has no seed gets the number of such nodes before it: its numbers
-  // are the same at every run.
+  // A random node without a seed gets the number of such nodes before it as its seed. So every run
+  // draws the same numbers.
   void SetSeed(const FlatNode& node, NormalNode* normal);
 
   absl::StatusOr<std::vector<TensorId>> AddOperator(const FlatNode& node,
                                                     std::vector<TensorId> inputs,
                                                     std::vector<std::string> names);
 
-  // An error of a node, which numbers its inputs: with what the model calls those, and with a way
-  // out if dims of theirs are open.
+  // Rewrites an error of a node that refers to inputs by number: adds the model's names of the
+  // inputs, and a hint if dims of theirs are open.
   absl::Status WithInputs(const absl::Status& status, const std::vector<TensorId>& inputs) const;
 
   AddBody AddsBodiesOf(const FlatNode& node, const std::vector<Item>& inputs);
 
-  // Its results under the names that the node gives them.
+  // Adds a control flow node. Its results get the names of the node's outputs.
   absl::Status AddFlow(const FlatNode& node);
 
   static absl::Status HasNoOutput(const FlatNode& node, size_t output);
@@ -154,16 +157,16 @@ class OnnxImporter {
 
   absl::StatusOr<std::vector<Item>> ItemsOf(const std::vector<ValueRef>& refs);
 
-  // Adds a node that reads or gives sequences or optionals.
+  // Adds a node that reads or returns sequences or optionals.
   absl::Status AddCollecting(const FlatNode& node);
 
   absl::Status Give(ValueRef ref, Item item);
 
-  // Its body once for each element of its first input, a sequence; of further inputs, sequences
-  // give an element each, tensors themselves.
+  // Adds the node's body once for each element of its first input, a sequence. Of further inputs,
+  // sequences pass one element to each copy, tensors are passed whole.
   absl::Status AddSequenceMap(const FlatNode& node, const std::vector<Item>& items);
 
-  // Names of its outputs in the graph. What they and the names of nodes add up to is bounded.
+  // Names of the node's outputs in the graph. The total length of all names is limited.
   absl::StatusOr<std::vector<std::string>> NamesOf(const FlatNode& node);
 
   absl::Status AddNode(const FlatNode& node);
@@ -180,14 +183,14 @@ class OnnxImporter {
   InlineRule rule_;
   SymbolTable symbols_;
   GraphBuilder main_builder_;
-  GraphBuilder* builder_ = &main_builder_;  // of the graph that nodes are added to
-  int64_t graphs_ = 0;                      // begun so far
+  GraphBuilder* builder_ = &main_builder_;  // of the graph to which nodes are added
+  int64_t graphs_ = 0;                      // number of graphs begun so far
   int64_t graph_number_ = 0;                // of builder_
   Body main_;
   Body* body_ = &main_;
   std::map<std::pair<const FlatNode*, const onnx::GraphProto*>, std::unique_ptr<Body>> bodies_;
   int added_ = 0;
-  int64_t unseeded_ = 0;  // nodes that draw numbers without a seed, so far
+  int64_t unseeded_ = 0;  // random nodes without a seed so far
   int body_depth_ = 0;
   int64_t name_bytes_ = 0;
   int64_t custom_bytes_ = 0;  // of the bodies of custom ops

@@ -5,15 +5,14 @@
 
 namespace fusion {
 
-/// An operator of ONNX that a model may contain.
+/// An ONNX operator that import accepts.
 struct SupportedOp {
   std::string name;
-  int min_opset = 1;  // first and last version of ONNX's operator set whose meaning is known
+  int min_opset = 1;  // first and last supported version of ONNX's operator set
   int max_opset = 1;
 };
 
-/// Every operator that import takes, by name: those of core/op/defs and those that import itself
-/// replaces.
+/// All of them, by name: the ops of core/op/defs and those that import itself replaces.
 std::vector<SupportedOp> SupportedOps();
 
 }  // namespace fusion

@@ -9,8 +9,8 @@
 
 namespace fusion {
 
-/// Entries of a repeated field of a plan or a lock: far above what one of 100,000 nodes has; bounds
-/// the memory that one message can ask for.
+/// Limit for the entries of a repeated field of a plan or lock. Far above the needs of a graph with
+/// 100,000 nodes; bounds the memory that one message can demand.
 inline constexpr int kMaxItems = 1 << 20;
 
 /// InvalidArgument, naming `field`, unless it has `least`..`most` entries.
@@ -19,8 +19,9 @@ inline absl::Status CheckCount(std::string_view field, int count, int least, int
   return InvalidArgument(field, ": ", count, " entries; expected ", least, "..", most);
 }
 
-/// Decodes a repeated field of at most kMaxItems entries one by one; `join` stands between the
-/// entry's name and what is wrong with it: "grid[2]: ..." or "grid[2].tile: ...".
+/// Appends the decoded entries of a repeated field (at most kMaxItems) to `out`. Errors are
+/// "grid[2]: ..."; `join` is put between the entry's name and the error of `decode`: "." gives
+/// "grid[2].tile: ...".
 template <typename Wire, typename Value>
 absl::Status DecodeEach(std::string_view field,
                         const google::protobuf::RepeatedPtrField<Wire>& wire,

@@ -2,12 +2,12 @@
 
 namespace fusion {
 
-/// Keys in one GetKernels call: the service refuses more, the client asks several times.
+/// Keys in one GetKernels call. The service refuses more; clients split their request.
 inline constexpr int kMaxKernelKeys = 4096;
 
 /// Entries of PlanOptions.shared_buffers in one request.
 inline constexpr int kMaxSharedBuffers = 4096;
-/// And of PlanOptions.bound_strides.
+/// Entries of PlanOptions.bound_strides in one request.
 inline constexpr int kMaxBoundStrides = 4096;
 
 /// Entries of PlanOptions.dim_bindings and PlanOptions.keep_outputs in one request.

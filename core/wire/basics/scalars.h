@@ -24,8 +24,8 @@ enum RegisteredKernelState : int;
 
 namespace fusion {
 
-/// Enums in both directions. FromWire fails with InvalidArgument on a number we do not know; where
-/// the .proto names a default for UNSPECIFIED (numerics, fusion, mode), it gives that default.
+/// Enums in both directions. FromWire fails with InvalidArgument for an unknown number. Where the
+/// .proto has a default for UNSPECIFIED (numerics, fusion, mode), FromWire returns that default.
 v1::DataType ToWire(DType type);
 v1::Numerics ToWire(Numerics numerics);
 v1::FusionMode ToWire(FusionMode fusion);
@@ -46,27 +46,29 @@ absl::StatusOr<GroupKind> FromWire(v1::GroupKind kind);
 absl::StatusOr<DecisionSubject> FromWire(v1::DecisionSubject subject);
 absl::StatusOr<Verdict> FromWire(v1::Verdict verdict);
 absl::StatusOr<RegisteredState> FromWire(v1::RegisteredKernelState state);
-/// Of a plan's kernels: KERNEL_STATE_UNKNOWN, which only GetKernels answers, is not among them.
+/// For the kernels of a plan. KERNEL_STATE_UNKNOWN, which only GetKernels returns, is
+/// InvalidArgument here.
 absl::StatusOr<KernelState> FromWire(v1::KernelState state);
 
-/// The 32 bytes of a digest as a `bytes` field holds them.
+/// The 32 bytes of a digest, for a `bytes` field.
 std::string DigestToWire(const Digest& digest);
-/// Fails unless there are exactly 32 bytes.
+/// InvalidArgument unless there are exactly 32 bytes.
 absl::StatusOr<Digest> DigestFromWire(std::string_view bytes);
 
-/// Longest name of ours (target, feature, backend, symbol) in a message.
+/// Maximum length of names that this code base defines (target, feature, backend, symbol) in a
+/// message.
 inline constexpr size_t kMaxNameBytes = 256;
 /// InvalidArgument, naming `field`, if `text` is longer.
 absl::Status CheckName(std::string_view field, std::string_view text);
 
-/// True if `text` is well-formed UTF-8. A `string` field that is not makes the whole message
-/// unreadable for its receiver.
+/// True if `text` is well-formed UTF-8. A receiver cannot parse a message with a `string` field
+/// that is not.
 bool IsUtf8(std::string_view text);
-/// `text` as a `string` field may hold it: unchanged if it is UTF-8, else every byte outside ASCII
+/// `text` for a `string` field: unchanged if it is UTF-8, else with every byte outside ASCII
 /// replaced by '?'.
 std::string TextToWire(std::string_view text);
 
-/// At most so many bytes of the beginning of a text, not cut inside a character.
+/// The first `most` bytes of a text, or fewer so that no UTF-8 character is split.
 std::string Beginning(std::string_view text, size_t most);
 
 }  // namespace fusion

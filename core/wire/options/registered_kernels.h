@@ -9,15 +9,15 @@
 
 namespace fusion {
 
-/// Reads the registrations of a server from a file with a RegisteredKernels in protobuf's text
-/// format, or from all files of a directory whose names end with ".textproto", by name; and the
-/// sources that they name. InvalidArgument, naming file, line, registration and field:
-/// `kernels.textproto:3: kernels[0] "leaky": source: cannot read ...`. `check` as of
-/// ParseRulesText. Reads files; any thread.
+/// Reads the registrations of a server and the sources that they name. `path` is a file with a
+/// RegisteredKernels in protobuf's text format, or a directory, of which all files ending in
+/// ".textproto" are read, by name. InvalidArgument names file, line, registration and field:
+/// `kernels.textproto:3: kernels[0] "leaky": source: cannot read ...`. `check` as in
+/// ParseRulesText. Any thread.
 absl::StatusOr<RegisteredKernels> ReadRegisteredKernels(const std::string& path,
                                                         const RuleCheck& check = nullptr);
 
-/// Everything that ReadRegisteredKernels could have said; empty: all of it is right.
+/// All problems that ReadRegisteredKernels can report; empty: everything is valid.
 std::vector<absl::Status> ProblemsOfRegisteredKernels(const std::string& path,
                                                       const RuleCheck& check = nullptr);
 

@@ -17,25 +17,25 @@ namespace fusion {
 
 void EncodeRules(const Rules& rules, v1::FusionRules* out);
 
-/// Inverse of EncodeRules. InvalidArgument, naming rule and field, and in conditions the column:
+/// Inverse of EncodeRules. InvalidArgument names rule and field, for conditions also the column:
 /// `rules[1] "qkv": when[0]: line 1, column 5: expected ..., got ...`.
 absl::StatusOr<Rules> DecodeRules(const v1::FusionRules& wire);
 
-/// One rule of them. InvalidArgument, naming the field.
+/// A single rule. InvalidArgument names the field.
 absl::StatusOr<Rule> DecodeRule(const v1::FusionRule& wire);
 
-/// What else must be right about a rule; OK, or why not.
+/// An additional check of a rule: OK, or what is wrong with it. May be null.
 using RuleCheck = std::function<absl::Status(const Rule& rule)>;
 
-/// Reads a FusionRules in protobuf's text format. InvalidArgument: "FILE:LINE: ...", where `name`
-/// is what stands for FILE.
+/// Parses a v1::FusionRules in protobuf's text format. InvalidArgument: "NAME:LINE: ...", where
+/// NAME is `name`.
 absl::StatusOr<Rules> ParseRulesText(std::string_view text, const std::string& name,
                                      const RuleCheck& check = nullptr);
 
-/// The same of a file. Errors of reading it name it too.
+/// Parses a file. InvalidArgument, naming the file, also if it cannot be read.
 absl::StatusOr<Rules> ReadRulesFile(const std::string& path, const RuleCheck& check = nullptr);
 
-/// Everything that ReadRulesFile could have said; empty: the file is right.
+/// All problems of a rules file, not only the first; empty: the file is valid.
 std::vector<absl::Status> ProblemsOfRulesFile(const std::string& path,
                                               const RuleCheck& check = nullptr);
 

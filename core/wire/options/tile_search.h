@@ -10,19 +10,19 @@ class TileSearch;
 
 namespace fusion {
 
-/// All but the kernels, and the kernels alone: a plan travels without the latter. Both write into
-/// `out`, the one behind the other.
+/// EncodeSearchHead writes all but the kernels, EncodeSearchKernels the kernels alone. Plans are
+/// sent without the kernels. Call both on the same `out` for the complete message.
 void EncodeSearchHead(const TileSearch& search, v1::TileSearch* out);
 void EncodeSearchKernels(const TileSearch& search, v1::TileSearch* out);
-/// Inverse of both, for bytes that nobody vouches for: counts, positions, numbers and cuts are
-/// checked; whether a cut fits its ops is the planner's to say. InvalidArgument names the field.
+/// Inverse of both for untrusted input. Checks counts, positions, numbers and tilings; the planner
+/// checks whether a tiling fits its ops. InvalidArgument names the field.
 absl::StatusOr<TileSearch> DecodeSearch(const v1::TileSearch& wire);
 
 void EncodeMeasuredTiles(const MeasuredTiles& measured, v1::MeasuredTiles* out);
-/// As DecodeSearch.
+/// Fails as DecodeSearch does.
 absl::StatusOr<MeasuredTiles> DecodeMeasuredTiles(const v1::MeasuredTiles& wire);
 
-/// Names everything in a search: equal digests, equal searches.
+/// Digest over everything in a search. Equal digests mean equal searches.
 Digest DigestOf(const TileSearch& search);
 
 }  // namespace fusion
