@@ -12,14 +12,13 @@
 
 namespace fusion {
 
-/// Bytes of the definitions of one request.
+/// Largest size of the definitions of one request, in bytes.
 inline constexpr int64_t kMaxCustomOpBytes = int64_t{1} << 16;
 
-/// Ops that a client defines, in a small typed language; never text that reaches a compiler: what
-/// is read becomes a LoopBody, as every op of ours is one, and fuses like them.
+/// Ops that a client defines in a small typed language. A definition becomes a LoopBody, like that
+/// of a built-in op, and fuses like one. No part of the text reaches a compiler.
 ///
-///   op acme.Snake(x) {a: float = 1.0} =            # element by element; inputs that are read
-///   broadcast
+///   op acme.Snake(x) {a: float = 1.0} =            # element-wise; inputs broadcast
 ///     let s = sin(a * x);
 ///     x + s * s / a
 ///
@@ -38,42 +37,47 @@ inline constexpr int64_t kMaxCustomOpBytes = int64_t{1} << 16;
 ///   body       = { "let" name "=" value ";" } [ reduction ] value
 ///   reduction  = ( "sum" | "prod" | "max" | "min" ) "[" name { "," name } "]"
 ///   value      = or [ "?" value ":" value ]
-///   or .. product: "||", "&&", == != < <= > >=, + -, * / %, in C's order; "-" and "!" before
+///   or ..: "||", "&&", == != < <= > >=, + -, * / %, with C's precedence; unary "-" and "!"
 ///   operand    = number | name | name "[" index { "," index } "]" | function "(" values ")" |
 ///                "(" value ")"
 ///
-/// Without "->" inputs are named plainly; with it every input says its dims, the result its own,
-/// "for" gives the extents of further axes (+ - * / over dims, integers and int attributes), and
-/// inputs are read at indices that are sums of axes times constants. Functions: those of
-/// core/op/body/scalar.h by name, and casts by element type: f32(x). Numbers and attributes take
-/// the type of what they are combined with; int and float do not mix without a cast.
+/// Without "->" the op is element-wise: a param is a name without dims. With "->" every param
+/// states its dims, and the result its own; "for" gives the extents of further axes (+ - * / over
+/// dims, integers and int attributes); inputs are read at indices that are sums of axes times
+/// constants. Functions: those of core/op/body/scalar.h by name, and casts by element type: f32(x).
+/// Numbers and attributes take the type of the values that they are combined with. Values of
+/// different types do not mix without a cast.
+///
+/// Immutable after Parse: any thread. Pointers from Find are valid while this object or a copy
+/// lives.
 class CustomOps {
  public:
   CustomOps() = default;
 
-  /// InvalidArgument with line, column, the line and a caret below the place.
+  /// InvalidArgument in the form of ErrorAt, or for more than kMaxCustomOpBytes.
   static absl::StatusOr<CustomOps> Parse(std::string_view text);
 
   bool empty() const { return ops_.empty(); }
-  /// nullptr if there is none.
+  /// The definition of the op, or nullptr.
   const CustomOpSyntax* Find(std::string_view domain, std::string_view name) const;
-  /// By "domain.name".
+  /// The same by "domain.name".
   const CustomOpSyntax* Find(std::string_view full_name) const;
 
  private:
   std::vector<std::shared_ptr<const CustomOpSyntax>> ops_;
 };
 
-/// A custom op on inputs of known types: what OpDef "Custom" takes.
+/// A custom op for inputs of known types, as the internal op "Custom" takes it.
 struct CustomCall {
   LoopBody body;
-  /// Which input of the node each input of the body is.
+  /// inputs[i] is the input of the node that input i of the body reads.
   std::vector<int> inputs;
 };
 
-/// InvalidArgument, with the place in the definition where it is to blame: inputs that are absent
-/// or have other dims than declared, attributes that are unknown, missing or of another kind, types
-/// that do not fit an operator, reads outside an input. Unimplemented for symbolic dims.
+/// Type-checks `op` for inputs of these types and builds its loop body. InvalidArgument, with the
+/// position if the definition is at fault: absent inputs, dims that differ from the declared ones,
+/// attributes that are unknown, missing or of another kind, types that do not fit an operator,
+/// reads outside an input. Unimplemented for symbolic dims. Errors name the op.
 absl::StatusOr<CustomCall> Instantiate(const CustomOpSyntax& op,
                                        const std::vector<std::optional<TensorType>>& inputs,
                                        const AttrMap& attrs);

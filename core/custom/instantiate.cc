@@ -13,14 +13,15 @@ using Syntax = CustomOpSyntax;
 using Node = Syntax::Node;
 using NodeRef = Syntax::NodeRef;
 
-// What a text form that repeats shared parts, and its reader, take; the parser bounds the depth.
+// Limit of expression nodes, shared ones counted at each use, as the text form writes them. The
+// parser bounds the depth.
 constexpr int64_t kMaxSteps = 4096;
-// Points of an iteration space.
+// Limit of the points of an iteration space.
 constexpr int64_t kMaxPoints = int64_t{1} << 60;
-// Distinct (input, index): what OpDef "Custom" takes.
+// Limit of distinct (input, index) reads: the inputs of the op "Custom".
 constexpr size_t kMaxReads = 64;
 
-// A value on the way: an expression, or a number that takes the type of what it meets.
+// An intermediate value: an expression, or a number that takes the type of the other operand.
 struct Partial {
   std::optional<Expr> expr;
   double number = 0;

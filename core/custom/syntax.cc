@@ -14,14 +14,14 @@ using Node = Syntax::Node;
 using NodeRef = Syntax::NodeRef;
 
 constexpr int kMaxNesting = 64;
-// Of operators in each other, lets written out: what a tree of values may be deep.
+// Limit of the depth of an expression tree, with lets expanded.
 constexpr int kMaxDepth = 128;
 constexpr size_t kMaxCustomOps = 256;
 constexpr size_t kMaxParams = 16;
 constexpr size_t kMaxDims = 16;
 constexpr size_t kMaxAttributes = 64;
 constexpr size_t kMaxLets = 256;
-// Of the line that an error shows, around the place.
+// Bytes of the line that an error shows, before and after the place.
 constexpr size_t kShownBytes = 100;
 
 const OperatorTable<ScalarOp> kOperators = {
@@ -254,7 +254,7 @@ class CustomOpParser : public ExpressionParser<CustomOpParser, NodeRef, ScalarOp
     return absl::OkStatus();
   }
 
-  // Trees are walked from here on: none gets deeper than this.
+  // Later passes walk the trees recursively: this bounds their depth.
   absl::StatusOr<NodeRef> Add(Node node) {
     node.depth = 1;
     if (node.kind == Node::kName) {

@@ -11,9 +11,10 @@
 
 namespace fusion {
 
-/// What a definition of a custom op says, before it meets types. Places are offsets into the text.
+/// Syntax tree of the definition of a custom op, before type checking. A `place` is a byte offset
+/// in `text`.
 struct CustomOpSyntax {
-  /// Positions in `nodes`; -1: none.
+  /// Index into `nodes`; -1: none.
   using NodeRef = int;
 
   struct Node {
@@ -32,17 +33,17 @@ struct CustomOpSyntax {
     ScalarOp op = ScalarOp::kConst;
     DType type = DType::kF32;  // kCast
     std::vector<NodeRef> args;
-    int depth = 1;  // of the tree below it, lets included
+    int depth = 1;  // of the tree below, with lets expanded
   };
   struct Param {
     std::string name;
     size_t place = 0;
-    std::vector<std::string> dims;  // only of a loop body
+    std::vector<std::string> dims;  // only if `loop`
   };
   struct Attribute {
     std::string name;
     bool integer = false;
-    std::optional<double> fallback;
+    std::optional<double> fallback;  // default value
   };
   struct Axis {
     std::string name;
@@ -54,19 +55,19 @@ struct CustomOpSyntax {
     NodeRef value = -1;
   };
 
-  std::shared_ptr<const std::string> text;
+  std::shared_ptr<const std::string> text;  // all definitions of the request
   std::string domain;
   std::string name;
   size_t place = 0;
   std::vector<Param> params;
   std::vector<Attribute> attributes;
-  /// False: element by element.
+  /// True: a loop body with "->". False: element-wise.
   bool loop = false;
-  std::vector<Axis> result;  // without extents: those of inputs or of `axes`
-  std::vector<Axis> axes;
+  std::vector<Axis> result;  // extents not set: they follow from the inputs or from `axes`
+  std::vector<Axis> axes;    // the axes of "for"
   std::vector<Let> lets;
-  std::string monoid;  // "": nothing is reduced
-  std::vector<Axis> reduced;
+  std::string monoid;         // "": no reduction
+  std::vector<Axis> reduced;  // extents not set
   NodeRef value = -1;
   std::vector<Node> nodes;
 
@@ -74,11 +75,12 @@ struct CustomOpSyntax {
   std::string FullName() const { return StrCat(domain, ".", name); }
 };
 
-/// All definitions of a text; see CustomOps for the grammar and the errors.
+/// Parses all definitions of `text`; see CustomOps for the grammar, ErrorAt for the errors.
 absl::StatusOr<std::vector<std::shared_ptr<const CustomOpSyntax>>> ParseCustomOps(
     std::string_view text);
 
-/// InvalidArgument: "line 3, column 7: <what>", the line and a caret below `place`.
+/// InvalidArgument: "line 3, column 7: <what>", then the line and a caret below `place`. Shows only
+/// the part of a long line around `place`.
 absl::Status ErrorAt(std::string_view text, size_t place, std::string_view what);
 
 }  // namespace fusion

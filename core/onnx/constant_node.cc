@@ -12,7 +12,7 @@ HostTensor FromList(DType dtype, const Field& values) {
   return out;
 }
 
-// The one attribute that gives the value.
+// The attribute that holds the value; there must be exactly one.
 absl::StatusOr<const onnx::AttributeProto*> ValueAttribute(const onnx::NodeProto& node,
                                                            std::string_view what) {
   const onnx::AttributeProto* found = nullptr;

@@ -17,7 +17,7 @@ namespace {
 using NodeList = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
 using OpsetList = google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>;
 
-// Those of the nodes and of all bodies inside of them, in order, until `visit` says true.
+// The first node, among `nodes` and the nodes of all nested subgraphs, for which `visit` is true.
 template <typename Visit>
 const onnx::NodeProto* FindNode(const NodeList& nodes, const Visit& visit) {
   std::vector<const NodeList*> open = {&nodes};
@@ -56,7 +56,7 @@ bool AreDistinct(const Names& names) {
   });
 }
 
-// Whether the nodes of a function, alone, mean the same in the main graph of a model with `opsets`.
+// Whether the nodes of a function can be inlined in the main graph of a model with `opsets`.
 bool StandsAlone(const onnx::FunctionProto& function, const OpsetList& opsets) {
   if (!AreDistinct(function.input()) || !AreDistinct(function.output())) return false;
   std::unordered_set<std::string_view> known(function.input().begin(), function.input().end());
@@ -110,7 +110,7 @@ class Opener {
   }
 
  private:
-  // What `call` calls, if it can be opened.
+  // The group function that `call` calls, or nullptr if it cannot be inlined.
   const onnx::FunctionProto* GroupOf(const onnx::NodeProto& call) {
     if (call.domain() != kGroupDomain) return nullptr;
     auto found = groups_.find(call.op_type());
@@ -125,7 +125,7 @@ class Opener {
     return opened_bytes_ > kMaxOpenedBytes ? nullptr : &function;
   }
 
-  // Of the nodes that take the place of the call, at most: every name may become the longest.
+  // Upper bound of the bytes of the inlined nodes: each name may become the longest one.
   int64_t CopiedBytes(const onnx::NodeProto& call, const onnx::FunctionProto& function) {
     auto [known, fresh] = bytes_.try_emplace(&function, 0);
     if (fresh) known->second = static_cast<int64_t>(function.ByteSizeLong());

@@ -6,30 +6,31 @@
 
 namespace fusion {
 
-/// Models in which groups of a plan are nodes, as core/export writes them: a group is a call, in
-/// the main graph, of a function of this domain whose body holds the group's nodes.
+/// Domain of group functions. In a model of core/export each group of a plan is one node of the
+/// main graph, which calls a function of this domain; the body of the function holds the group's
+/// nodes.
 inline constexpr std::string_view kGroupDomain = "fusiond";
-/// What keys of the model's metadata about the plan begin with.
+/// Prefix of the model metadata keys that describe the plan.
 inline constexpr std::string_view kGroupMetadata = "fusiond.";
 
-/// The first node of the model, its bodies or its functions that calls a function of kGroupDomain;
-/// nullptr if there is none.
+/// A node that calls a function of kGroupDomain, in the main graph, its subgraphs or the functions
+/// of the model; nullptr if there is none. The model owns it.
 const onnx::NodeProto* FindGroupCall(const onnx::ModelProto& model);
 
-/// Puts the nodes of each group in the place of its call, under the names that they had: after
-/// core/export the model is again what it was, but for the order of nodes. Names that something
-/// else of the main graph has by now get the name of the call and a '/' in front.
+/// Inlines the group calls of the main graph. Nodes get their original names back: the result is
+/// the model that core/export read, except for the order of nodes. A name that is in use in the
+/// main graph gets the prefix "<name of the call>/".
 ///
-/// Only calls of the main graph that are like those of core/export: a body without bodies of its
-/// own, that refers to no attribute, names every value once and has the model's opsets. Others, and
-/// what is beyond kMaxOpenedBytes, stay as they are, for the importer to
-/// inline or to refuse. Functions and metadata of groups go when no call of them is left. Files
-/// come from strangers: every model is fine. Pure.
+/// Inlines only calls in the form of core/export: the function has no subgraphs and no attribute
+/// references, defines every value once and imports the opsets of the model. Other calls, and those
+/// beyond kMaxOpenedBytes or kMaxOpenedNodes, remain: the importer inlines or refuses them. When no
+/// call is left, the group functions and the metadata with prefix kGroupMetadata are removed.
+/// Accepts every model, also a malformed one. Changes only `model`.
 void OpenGroups(onnx::ModelProto* model);
 
-/// Bytes of nodes that OpenGroups writes.
+/// Limit of the bytes of nodes that one OpenGroups call creates.
 inline constexpr int64_t kMaxOpenedBytes = int64_t{64} << 20;
-/// Nodes that calls of groups become, together.
+/// Limit of the nodes that one OpenGroups call creates.
 inline constexpr int64_t kMaxOpenedNodes = 1 << 16;
 
 }  // namespace fusion

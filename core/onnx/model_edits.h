@@ -10,7 +10,7 @@
 
 namespace fusion {
 
-/// Small steps of those who rewrite models.
+/// Helpers for code that rewrites models.
 
 /// Removes the elements of a repeated field that meet the condition.
 template <typename List, typename Condition>
@@ -18,7 +18,8 @@ void RemoveIf(List* list, const Condition& condition) {
   list->erase(std::remove_if(list->begin(), list->end(), condition), list->end());
 }
 
-/// The version of a domain that a list imports; "" and "ai.onnx" are one domain.
+/// The version at which `opsets` import `domain`; nullopt if they do not. "" and "ai.onnx" are the
+/// same domain.
 inline std::optional<int64_t> ImportedVersion(
     const google::protobuf::RepeatedPtrField<onnx::OperatorSetIdProto>& opsets,
     std::string_view domain) {
@@ -30,7 +31,7 @@ inline std::optional<int64_t> ImportedVersion(
   return std::nullopt;
 }
 
-/// Of a domain that a model does not import, as writers of functions have to name one.
+/// Version that a function states for a domain that its model does not import: it must state one.
 inline constexpr int64_t kUnimportedVersion = 1;
 
 }  // namespace fusion

@@ -8,7 +8,7 @@
 
 namespace fusion {
 
-/// What a TensorProto says about itself without its bytes.
+/// Type and size of a TensorProto.
 struct TensorHeader {
   DType dtype = DType::kF32;
   Dims dims;
@@ -19,9 +19,9 @@ struct TensorHeader {
 /// TensorProto <-> HostTensor. `what` names the tensor in messages: 'initializer "w"'. Pure, any
 /// thread.
 ///
-/// Element type, extents and size of a tensor. Unimplemented for element types we have none of
-/// (strings, complex, ...) and for segmented tensors; InvalidArgument for negative or absurd
-/// extents and for a rank above kMaxTensorRank.
+/// Reads type and size of a tensor; does not look at its bytes. Unimplemented for unsupported
+/// element types (strings, complex, ...) and for segmented tensors; InvalidArgument for negative
+/// extents, a rank above kMaxTensorRank and more than kMaxTensorBytes.
 absl::StatusOr<TensorHeader> ReadTensorHeader(const onnx::TensorProto& tensor,
                                               std::string_view what);
 
@@ -29,14 +29,15 @@ absl::StatusOr<TensorHeader> ReadTensorHeader(const onnx::TensorProto& tensor,
 bool IsExternal(const onnx::TensorProto& tensor);
 
 /// The elements of a tensor whose bytes are in the message, in any of ONNX's encodings (raw_data,
-/// float_data, int32_data, int64_data, double_data). Bools become 0 or 1. InvalidArgument if there
-/// are not exactly as many elements as the extents ask for, or the bytes are external.
+/// float_data, int32_data, int64_data, double_data, uint64_data). Bools become 0 or 1. Errors as
+/// ReadTensorHeader; InvalidArgument if the number of elements differs from the extents or the
+/// bytes are external; ResourceExhausted without memory.
 absl::StatusOr<HostTensor> ReadInlineTensor(const onnx::TensorProto& tensor, std::string_view what);
 
 /// The tensor with its bytes as raw_data.
 onnx::TensorProto MakeTensorProto(const HostTensor& tensor, const std::string& name);
 
-/// The element types we take, for messages: "bool, u8, ...".
+/// The supported element types, for messages: "bool, u8, ...".
 std::string SupportedTypeNames();
 
 }  // namespace fusion

@@ -13,25 +13,29 @@ struct NamedTensor {
   HostTensor value;
 };
 
-/// Whether a tensor is wanted, by what its file says of it; an error if not. The name is empty
-/// where the file has none.
+/// Called before the elements of a tensor are read; an error rejects the tensor. The name is empty
+/// if the file has none.
 using TensorCheck =
     std::function<absl::Status(const std::string& name, DType dtype, const Dims& dims)>;
 
-/// One file that holds a tensor: a serialised TensorProto (*.pb), as ONNX keeps test inputs and
-/// outputs, or, by its name, an array of NumPy's (*.npy), which has no name. What the file says of
-/// the tensor is read first, and `check` is asked before its elements are. NotFound if there is no
-/// such file; InvalidArgument if it is no tensor, is no regular file, or holds more bytes than its
-/// extents want; ResourceExhausted if there is no memory; else what `check` says.
+/// Reads a file with one tensor: *.npy is a NumPy array, without a name; every other file is a
+/// serialised TensorProto (*.pb), the format of ONNX's test inputs and outputs. Reads type and
+/// extents, calls `check`, then reads the elements. NotFound if the file does not exist;
+/// Unavailable or FailedPrecondition if it cannot be read; InvalidArgument if it is not a tensor,
+/// not a regular file, or larger than its extents need; Unimplemented for an unsupported element
+/// type; ResourceExhausted without memory; errors of `check`. Errors name the path.
 absl::StatusOr<NamedTensor> LoadTensorFile(const std::string& path,
                                            const TensorCheck& check = nullptr);
-/// What such a file says of its tensor, without its elements.
+/// Name, type and extents of the tensor in a file.
 struct NamedType {
   std::string name;
   DType dtype = DType::kF32;
   Dims dims;
 };
+/// Reads them without the elements. Errors as LoadTensorFile.
 absl::StatusOr<NamedType> ReadTensorType(const std::string& path);
+/// Writes or replaces a file, in the format of LoadTensorFile; not atomic. InvalidArgument if
+/// `path` is not a regular file; FailedPrecondition if it cannot be written.
 absl::Status SaveTensorFile(const std::string& path, const NamedTensor& tensor);
 
 /// A test data set of ONNX's layout:
@@ -39,34 +43,35 @@ absl::Status SaveTensorFile(const std::string& path, const NamedTensor& tensor);
 ///   <case>/model.onnx
 ///   <case>/test_data_set_0/input_0.pb, input_1.pb, ..., output_0.pb, ...
 ///
-/// Numbers follow the graph's inputs and outputs.
+/// File k holds the value of graph input or output k.
 struct TestDataSet {
   std::vector<NamedTensor> inputs;
   std::vector<NamedTensor> outputs;
 };
 
-/// The files of such a set, by number.
+/// Paths of the files of such a set; element k is file k.
 struct TestDataFiles {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
 };
-/// Finds input_k.pb or input_k.npy, and the same of output_k, of `directory` for k = 0, 1, ... An
-/// empty set is no error. InvalidArgument for a number that is there twice or has none before it,
-/// and for other files of these kinds: nobody would read them.
+/// Finds input_k and output_k, each .pb or .npy, in `directory` for k = 0, 1, ... An empty set is
+/// not an error. InvalidArgument if a number occurs twice or one is missing, and for *.pb and *.npy
+/// files of other names, which would be ignored. NotFound if `directory` cannot be read.
 absl::StatusOr<TestDataFiles> FindTestData(const std::string& directory);
 
-/// Reads the files of FindTestData. `check` is asked for each as LoadTensorFile says.
-/// InvalidArgument if two inputs, or two outputs, have one name.
+/// Reads the files of FindTestData. `check`, if set, is called for each file as in LoadTensorFile;
+/// k is its number. InvalidArgument if two inputs, or two outputs, have the same name.
 using DataCheck = std::function<absl::Status(bool is_output, size_t k, const NamedType& type)>;
 absl::StatusOr<TestDataSet> LoadTestDataSet(const std::string& directory,
                                             const DataCheck& check = nullptr);
 
-/// Writes them, as files of `suffix` (".pb" or ".npy"); creates `directory` (not its parents) if it
-/// is missing.
+/// Writes such a set as files with `suffix` (".pb" or ".npy") and removes the same files with the
+/// other suffix. Creates `directory` (not its parents) if it is missing. Errors as SaveTensorFile.
 absl::Status SaveTestDataSet(const std::string& directory, const TestDataSet& data,
                              std::string_view suffix = ".pb");
 
-/// The data sets of a case directory: its test_data_set_<n>, by ascending n.
+/// Paths of the data sets of a case directory: test_data_set_0, test_data_set_1, ... up to the
+/// first that does not exist.
 std::vector<std::string> FindTestDataSets(const std::string& case_directory);
 
 }  // namespace fusion

@@ -6,7 +6,7 @@
 namespace fusion {
 namespace {
 
-// The tensor attribute of a Constant node, if that is how it gives its value.
+// The tensor of a Constant node with attribute `value`, else nullptr.
 onnx::TensorProto* TensorOf(onnx::NodeProto* node) {
   if (node->attribute_size() != 1 || !node->attribute(0).has_t()) return nullptr;
   return node->mutable_attribute(0)->mutable_t();

@@ -10,28 +10,30 @@
 
 namespace fusion {
 
-/// The bytes of a model's constants by name: initialisers, and tensors of Constant nodes (by the
-/// name of the node's output) of the main graph. What a client keeps when it sends the model
-/// without them; the names are those a plan asks for.
+/// The bytes of the constants of a model's main graph by name: initialisers, and tensors of
+/// Constant nodes (by the name of the output). A client keeps one when it sends the model without
+/// weights (ReferenceWeights); plans use the same names.
 ///
 ///   WeightSource weights(std::move(model), ModelDirectory(path));
 ///   ASSIGN_OR_RETURN(HostTensor w, weights.Load("encoder.0.query.weight"));
 ///
-/// Owns the model. External files are read when a tensor is asked for, never before. Not
+/// Owns the model. An external file is read at each Load or Take of its tensor, not before. Not
 /// thread-safe.
 class WeightSource {
  public:
-  /// `directory`: where external data files lie.
+  /// `directory`: the directory of external data files (ModelDirectory).
   explicit WeightSource(onnx::ModelProto model, std::string directory = ".");
 
-  /// Names in the order of the model. Of equal names the last counts.
+  /// Names in the order of the model, initialisers first. For equal names the last constant counts.
   const std::vector<std::string>& names() const { return names_; }
 
-  /// A copy of the tensor. NotFound if there is no such constant; else as ReadTensor.
+  /// A copy of the tensor. NotFound if there is no such constant; FailedPrecondition after Take;
+  /// else as ReadTensor.
   absl::StatusOr<HostTensor> Load(const std::string& name) const;
 
-  /// The same, and gives the model's own copy of the bytes up, so that a big tensor is held once.
-  /// Taking an inline tensor again is FailedPrecondition; external ones are read again.
+  /// The same, and frees the bytes in the model, so that a large tensor is in memory once. A later
+  /// Load or Take of such a tensor is FailedPrecondition; external tensors and number lists of
+  /// Constant nodes can be read again.
   absl::StatusOr<HostTensor> Take(const std::string& name);
 
  private:

@@ -67,7 +67,7 @@ absl::Status CheckCall(const OpCall& call) {
     return InvalidArgument("has ", call.inputs(), " inputs, expected ", def.min_inputs,
                            def.max_inputs > def.min_inputs ? StrCat("..", def.max_inputs) : "");
   }
-  // Where any number of inputs may be given, none of them is optional.
+  // If an op takes any number of inputs, none of them is optional.
   const int required = def.max_inputs == kMaxVariadicInputs ? call.inputs() : def.min_inputs;
   for (int i = 0; i < required; ++i) {
     if (!call.has_input(i)) return InvalidArgument("input ", i, " is absent but required");

@@ -469,7 +469,7 @@ absl::StatusOr<int64_t> BlockSize(const OpCall& call) {
 
 absl::StatusOr<Decomposition::Value> RegroupBlocks(Decomposition& d, const Dims& split,
                                                    const Dims& perm, const Dims& shape) {
-  // Dims without elements are meant as they stand.
+  // allowzero: an extent of 0 means 0, not "copy the extent of the input".
   auto as = [](const Dims& dims) { return AttrMap{{"shape", dims}, {"allowzero", int64_t{1}}}; };
   ASSIGN_OR_RETURN(auto blocks, d.Apply("Reshape", {d.in(0)}, as(split)));
   ASSIGN_OR_RETURN(auto turned, d.Apply("Transpose", {blocks}, {{"perm", perm}}));

@@ -8,123 +8,130 @@
 
 namespace fusion {
 
-/// The recurring forms of loop bodies, so that an op file says only what is special about its op.
+/// Common forms of op definitions, loop bodies and decompositions. The files of core/op/defs use
+/// them. Functions that take a Decomposition append steps to it and return the value of the result.
+/// Their errors are those of the steps (Decomposition::Apply), unless stated otherwise. Inputs are
+/// named by their number in the call.
 
-/// Broadcasts the inputs as NumPy does and applies `value` to their elements.
+/// Loop body of value(elements of all inputs), with NumPy broadcasting. All inputs must be present.
+/// InvalidArgument if they do not broadcast.
 absl::StatusOr<LoopBody> ElementwiseBody(
     const OpCall& call, const std::function<Expr(const std::vector<Expr>&)>& value);
 
-/// Definition of y = op(x), x of a float type (or any numeric type).
+/// Definition of y = op(x); x is of a float type if `op` takes only these, else of a numeric type.
 OpDef UnaryOp(std::string name, ScalarOp op);
-/// Definition of y = value(call, x) for the elements x of one input of a float type, with the float
-/// attributes `params`.
+/// Definition of an element-wise y = value(attrs, x) for one input of a float type; `params` names
+/// its float attributes.
 OpDef RealFunction(std::string name, std::vector<std::string> params,
                    std::function<Expr(const AttrMap& attrs, const Expr& x)> value);
-/// A constant of x's type.
+/// The constant `value`, of x's type.
 Expr ConstLike(const Expr& x, double value);
-/// e^x - 1, exact to rounding near 0 too, where the difference itself would cancel.
+/// e^x - 1, also accurate near 0, where the subtraction would cancel.
 Expr ExpMinusOne(const Expr& x);
-/// (e^x + e^-x) / 2, finite wherever the result is.
+/// (e^x + e^-x) / 2; intermediate values do not overflow before the result does.
 Expr HyperbolicCosine(const Expr& x);
 /// x * sigmoid(alpha x)
 Expr SwishOf(const Expr& x, double alpha);
 /// log(1 + e^x) without overflow.
 Expr SoftplusOf(const Expr& x);
-/// Unimplemented unless input 0 is of a float type: for ops that ONNX defines on integers as well.
+/// Unimplemented unless input 0 is of a float type. For ops that ONNX also defines for integers.
 absl::Status CheckFloatSupported(const OpCall& call);
-/// Drops what binary ops wrote before opset 7: the importer has aligned their operands.
+/// OpDef::normalise of binary ops: removes the attributes "axis" and "broadcast" of opsets
+/// before 7. The importer has already aligned the operands.
 absl::Status NormaliseOldBroadcast(OnnxCall& call);
 
-/// Definition of c = op(a, b) with broadcasting.
+/// Definition of c = op(a, b) with broadcasting; a and b have the same element type.
 OpDef BinaryOp(std::string name, ScalarOp op);
-/// Most inputs an op of any number of them takes.
+/// OpDef::max_inputs of an op with any number of inputs. All of them must be present.
 inline constexpr int kMaxVariadicInputs = 4096;
 
-/// Most dims that the columns of the indices of GatherND name.
+/// Largest number of dims that GatherND indexes (columns of its indices).
 inline constexpr int kMaxGatherColumns = 16;
 
-/// `leaves` (at least one) joined as a balanced tree, in their order: join(middle, a, b) where `a`
-/// holds the leaves before `middle` and `b` those from it on. However many there are, the nesting
-/// stays below what Expr::Parse takes.
+/// Joins `leaves` (at least one) in order to a balanced tree. join(middle, a, b) joins `a`, made of
+/// leaves before `middle`, and `b`, made of leaves from `middle` on. The logarithmic depth keeps
+/// the nesting within the limit of Expr::Parse.
 Expr BalancedTree(const std::vector<Expr>& leaves,
                   const std::function<Expr(size_t middle, const Expr& a, const Expr& b)>& join);
 
-/// Definition of y = op over one or more inputs with broadcasting, as a balanced tree (Max, Min,
-/// Sum).
+/// Definition of y = op over one or more inputs with broadcasting (Max, Min, Sum); a balanced tree.
 OpDef VariadicOp(std::string name, ScalarOp op);
 
-/// Definition of a reduction over attribute "axes" (absent or empty: all, unless
-/// noop_with_empty_axes) with "keepdims" (default 1).
+/// Definition of a reduction over attribute "axes" (absent or empty: all axes, or none with
+/// "noop_with_empty_axes"), with "keepdims" (default 1). `monoid`: a name of Monoid::Named, which
+/// must outlive the definition.
 OpDef ReduceOp(std::string name, std::string_view monoid);
-/// Loop body of such a reduction of `value` (an expression of in0).
+/// Loop body of such a reduction; `value`, an expression of in0, is reduced.
 absl::StatusOr<LoopBody> ReduceBody(const OpCall& call, const Expr& value, std::string_view monoid);
-/// The axes a Reduce* node names, normalised.
+/// The axes that such a call reduces: non-negative, sorted.
 absl::StatusOr<std::vector<int>> ReduceAxes(const OpCall& call);
-/// Definition of a reduction in terms of others: steps(d, params) with the attributes of the node.
+/// Definition of a reduction by other ops. `steps` gets the attributes of the call, `over`, to pass
+/// them to other Reduce* ops.
 OpDef ReduceComposite(
     std::string name,
     std::function<absl::StatusOr<Decomposition::Value>(Decomposition& d, const AttrMap& over)>
         steps);
-/// The attributes every Reduce* op shares.
+/// The attributes of every Reduce* op.
 std::vector<ParamSpec> ReduceParams();
 
-/// Largest blocksize of DepthToSpace and SpaceToDepth; keeps products of its square and an extent
-/// inside 64 bits.
+/// Largest blocksize of DepthToSpace and SpaceToDepth. Its square times an extent fits in 64 bits.
 inline constexpr int64_t kMaxBlockSize = 1024;
 /// Attribute "blocksize" of an op on [batch, channels, height, width]; InvalidArgument for another
 /// rank, symbolic dims or a size outside 1..kMaxBlockSize.
 absl::StatusOr<int64_t> BlockSize(const OpCall& call);
-/// Input 0 seen as `split`, its dims permuted, seen as `shape`.
+/// Reshapes input 0 to `split`, transposes it by `perm` and reshapes the result to `shape`.
 absl::StatusOr<Decomposition::Value> RegroupBlocks(Decomposition& d, const Dims& split,
                                                    const Dims& perm, const Dims& shape);
 
-/// Loop body of a view: output of `extents`, whose element at the axes' coordinates is in0[index].
+/// Loop body of a view of input 0: y[axes] = in0[index], one axis for each of `extents`.
 LoopBody ViewBody(const OpCall& call, const std::vector<Dim>& extents, IndexMap index);
 
-/// Loop body of a row-major reshape of in0 to `shape`: both shapes are factored into common atoms.
-/// Unimplemented if they have no common refinement ([6,4] -> [4,6]).
+/// Loop body of a row-major reshape of input 0 to `shape`. Both shapes are factored into common
+/// atoms. Unimplemented if they have no common refinement ([6,4] -> [4,6]), for empty tensors and
+/// for a reshape that splits or merges a symbolic dim; see OpDef::reinterpret.
 absl::StatusOr<LoopBody> ReshapeBody(const OpCall& call, const Shape& shape);
 
-/// `values` (one per channel, rank 1) as it broadcasts to tensors of `rank` dims with the channel
-/// in dim 1.
+/// `values` (rank 1, one per channel), reshaped so that it broadcasts to tensors of `rank` dims
+/// with channels in dim 1.
 absl::StatusOr<Decomposition::Value> PerChannel(Decomposition& d, Decomposition::Value values,
                                                 int rank);
 
-/// x plus input `bias`, one value for each coordinate along x's last dim. InvalidArgument if it is
-/// anything else.
+/// x plus input `bias`, which must be present: one value, of x's type, for each coordinate along
+/// the last dim of x; else InvalidArgument.
 absl::StatusOr<Decomposition::Value> PlusBias(Decomposition& d, Decomposition::Value x, int bias);
 
-/// x [batch, spatial.., channels] as [batch, channels, spatial..], and back.
+/// Transposes x [batch, spatial.., channels] to [batch, channels, spatial..], and back.
 absl::StatusOr<Decomposition::Value> ChannelsFirst(Decomposition& d, Decomposition::Value x);
 absl::StatusOr<Decomposition::Value> ChannelsLast(Decomposition& d, Decomposition::Value x);
 
-/// The attributes of a call that `params` name: what a step that takes them is given.
+/// The attributes of the call that `params` declare, to pass them to a step.
 AttrMap AttrsNamed(const OpCall& call, const std::vector<ParamSpec>& params);
 
-/// Outputs 1, 2, .. of which the call names the first or all.
+/// Sets outputs 1, 2, .. of the call to values[0], values[1], .., as many as the call names.
 void SetOutputs(Decomposition& d, const std::vector<Decomposition::Value>& values);
 
-/// Definition of y = the index of the first (`select_last_index`: the last) extremum along `axis`,
-/// `extremum` being the Reduce* op that finds it; NaN counts as one.
+/// Definition of y = the index of the first extremum along "axis" (with "select_last_index" the
+/// last). `extremum` is the Reduce* op that finds the extremum; it must outlive the definition. NaN
+/// counts as the extremum.
 OpDef IndexOfExtremum(std::string name, std::string_view extremum);
 
-/// A loop over the elements of input 0, indices in i64, for each index that they may be: what the
-/// ops that write where indices say are made of.
+/// A loop over the indices in input 0 (i64) for every output element, with a condition for "this
+/// index names this element". The internal ops behind scatters consist of such loops.
 struct IndexedLoop {
-  LoopBody body;  // without value and reduction; input 1, if there is one, is read beside input 0
-  int along = 0;  // the axis of the loop over the indices along the attribute "axis"
-  Expr hit;       // the index at hand is that of the element at hand
+  LoopBody body;  // value and reduction are not set; input 1, if any, is read beside input 0
+  int along = 0;  // the axis that iterates over the indices along attribute "axis"
+  Expr hit;       // bool: the index names the output element; negative ones count from the end
 };
-/// The loop over input 0 that writes the shape of input `shape_of`, but "depth" elements along the
-/// attribute "axis". Dims of input 0 with extent 1 beside "axis" stand for any. InvalidArgument if
-/// that does not fit.
+/// Such a loop. The output has the shape of input `shape_of`, with the extent of attribute "depth"
+/// along attribute "axis". Other dims of input 0 may be 1 (broadcast). InvalidArgument unless input
+/// 0 is i64 and its shape fits.
 absl::StatusOr<IndexedLoop> LoopOverIndices(const OpCall& call, int shape_of);
 
-/// Extents of an input; Unimplemented, naming the dim, if one is symbolic.
+/// Extents of an input. Unimplemented, naming the dim, if one is symbolic.
 absl::StatusOr<Dims> StaticDims(const OpCall& call, int input);
 
-/// The type that means and variances of `type` are taken in: f32 at least, as the f16 value of an
-/// exporter's epsilon is 0.
+/// The type in which means and variances of `type` are computed: f64 for f64, else f32. In f16 the
+/// usual epsilons are 0.
 DType StatisticsType(DType type);
 
 /// InvalidArgument unless the input is of a float type.
@@ -135,50 +142,51 @@ absl::Status CheckOnlyInt(const OpCall& call, std::string_view name, int64_t all
 /// Unimplemented if the call has input `input`.
 absl::Status CheckNoInput(const OpCall& call, int input, std::string_view what);
 
-/// The elements [begin, end) of x along `axis`.
+/// The elements [begin, end) of x along `axis` (non-negative).
 absl::StatusOr<Decomposition::Value> SliceAlong(Decomposition& d, Decomposition::Value x, int axis,
                                                 int64_t begin, int64_t end);
 
-/// Element `at` of x along `axis`, without that dim.
+/// Element `at` of x along `axis`; the dim is removed.
 absl::StatusOr<Decomposition::Value> PickAlong(Decomposition& d, Decomposition::Value x, int axis,
                                                int64_t at);
 
-/// 0, 1, .. below `count`, as i64.
+/// The list 0, 1, .., count - 1 in i64.
 absl::StatusOr<Decomposition::Value> CountTo(Decomposition& d, int64_t count);
 
-/// x as `type`; x itself if it is.
+/// x cast to `type`; x itself if it has that type.
 absl::StatusOr<Decomposition::Value> CastTo(Decomposition& d, Decomposition::Value x, DType type);
 
-/// x - mean and the mean of its squares, both over `axes` (kept with extent 1). InvalidArgument
-/// unless x is of a float type.
+/// Deviation from the mean over some axes.
 struct Spread {
-  Decomposition::Value centred = 0;
-  Decomposition::Value variance = 0;
+  Decomposition::Value centred = 0;   // x - mean
+  Decomposition::Value variance = 0;  // mean of centred^2; the axes are kept with extent 1
 };
+/// InvalidArgument unless x is of a float type.
 absl::StatusOr<Spread> SpreadOver(Decomposition& d, Decomposition::Value x,
                                   const std::vector<int64_t>& axes);
 
-/// (x - mean) / sqrt(variance + epsilon), both over `axes`.
+/// (x - mean) / sqrt(variance + epsilon), mean and variance over `axes`. Errors as SpreadOver.
 absl::StatusOr<Decomposition::Value> Standardise(Decomposition& d, Decomposition::Value x,
                                                  const std::vector<int64_t>& axes, double epsilon);
 
-/// The axes Softmax and LogSoftmax normalise over: `axis` and, with the attribute "flatten", all
-/// behind it.
+/// The axes over which Softmax and LogSoftmax normalise: attribute "axis" and, with attribute
+/// "flatten", all later ones.
 absl::StatusOr<std::vector<int64_t>> SoftmaxAxes(const OpCall& call);
+/// The attributes of Softmax and LogSoftmax.
 std::vector<ParamSpec> SoftmaxParams();
-/// What Softmax and LogSoftmax of input 0 share. The maximum is taken out so that no exponential
-/// overflows.
+/// The common steps of Softmax and LogSoftmax of input 0. The maximum is subtracted so that no
+/// exponential overflows.
 struct SoftmaxSteps {
   Decomposition::Value shifted = 0;       // x - max x
   Decomposition::Value exponentials = 0;  // e^shifted
-  Decomposition::Value sum = 0;           // of them
+  Decomposition::Value sum = 0;           // sum of the exponentials
 };
 absl::StatusOr<SoftmaxSteps> ExponentialsOf(Decomposition& d);
-/// Sets "flatten" for nodes from before opset 13: their input was taken as two dims, cut at `axis`
-/// (default 1).
+/// OpDef::normalise of Softmax and LogSoftmax. Before opset 13 the input was flattened to two dims
+/// at "axis" (default 1): sets "flatten". InvalidArgument if the node has an attribute "flatten".
 absl::Status NormaliseSoftmax(OnnxCall& call);
 
-/// Plain axis names d0, d1, ...
+/// One loop axis for each extent, named d0, d1, ...
 std::vector<LoopAxis> NumberedAxes(const std::vector<Dim>& extents);
 
 }  // namespace fusion

@@ -14,8 +14,8 @@ namespace fusion {
 
 struct OpDef;
 
-/// One use of an op: its input types and attributes. What op definitions look at. Absent optional
-/// inputs have no type.
+/// One call of an op: its input types, attributes and number of outputs. This is all that an op
+/// definition sees. An absent optional input has no type. Refers to `def`, which must outlive it.
 class OpCall {
  public:
   OpCall(const OpDef& def, std::vector<std::optional<TensorType>> inputs, AttrMap attrs,
@@ -27,27 +27,29 @@ class OpCall {
   bool has_input(int i) const {
     return i < inputs() && inputs_[static_cast<size_t>(i)].has_value();
   }
-  /// Type of a present input.
+  /// Type of input i, which must be present.
   const TensorType& in(int i) const { return *inputs_[static_cast<size_t>(i)]; }
   const Shape& shape(int i) const { return in(i).shape; }
   DType dtype(int i) const { return in(i).dtype; }
   const AttrMap& attrs() const { return attrs_; }
-  /// Number of outputs the node names.
+  /// Number of outputs that the node names.
   int outputs() const { return outputs_; }
 
-  /// Which input of an ONNX node input i is, for messages: what is an attribute for us counts too.
+  /// Number that input i has in the ONNX node, for error messages. ONNX also counts the inputs that
+  /// are attributes here (ParamSpec::onnx_input).
   int NumberOf(int i) const;
   /// Element of input i as an expression leaf.
   Expr In(int i) const { return Expr::Input(i, dtype(i)); }
 
-  /// `axis` in [0, rank) from one in [-rank, rank), or InvalidArgument.
+  /// Maps `axis` from [-rank, rank) to [0, rank). InvalidArgument if it is outside.
   absl::StatusOr<int> NormaliseAxis(int64_t axis, int rank) const;
-  /// The same for a list, sorted; refuses duplicates.
+  /// The same for a list; the result is sorted. InvalidArgument also for duplicates.
   absl::StatusOr<std::vector<int>> NormaliseAxes(const std::vector<int64_t>& axes, int rank) const;
   /// InvalidArgument unless input a's dim i equals input b's dim j.
   absl::Status CheckSameExtent(int a, int i, int b, int j) const;
   /// InvalidArgument unless the inputs a and b have one element type.
   absl::Status CheckSameType(int a, int b) const;
+  /// InvalidArgument if the input has fewer than `rank` dims.
   absl::Status CheckRankAtLeast(int input, int rank) const;
 
  private:
@@ -57,22 +59,26 @@ class OpCall {
   int outputs_;
 };
 
-/// What a call is taken apart into, down to ops that are not composites.
+/// Size of the full expansion of a call, down to ops that are not composites.
 struct StepCount {
   int64_t loop_ops = 0;  // views included
   int64_t constant_bytes = 0;
 };
 
-/// A composite op in terms of others, written down step by step. Types are inferred as the steps
-/// are added.
+/// Builder for the expansion of a composite op into other ops. Each step infers the types of its
+/// outputs when it is added.
 ///
 ///   auto max = d.Apply("ReduceMax", {x}, {{"axes", axes}, {"keepdims", 1}});
+///
+/// Refers to the call, which must outlive it. Not thread-safe.
 class Decomposition {
  public:
+  /// Number of a value: first the inputs of the call (absent ones too), then the outputs of the
+  /// steps, in order.
   using Value = int;
 
   struct Options {
-    /// Recurrences are a Repeat however few their steps are.
+    /// Recurrences become a Repeat even if they have few steps (kMostStepsWrittenOut).
     bool short_repeats = false;
   };
 
@@ -81,35 +87,38 @@ class Decomposition {
 
   const OpCall& call() const { return *call_; }
   const Options& options() const { return options_; }
+  /// Input i of the call. If it is absent, the value may only be passed on as an absent input.
   Value in(int i) const { return i; }
   /// A scalar constant (rank 0).
   Value Scalar(DType type, double value);
-  /// A constant tensor that follows from types and attributes.
+  /// A constant tensor; it may depend on the types and attributes of the call only.
   Value Constant(HostTensor constant);
-  /// Another op with one output.
+  /// Adds a step that calls `op` and returns its one output. `op` must be the name of a known op
+  /// (else it aborts). Errors are those of InferOutputTypes, and InvalidArgument for an output that
+  /// is too large (CheckStepSize).
   absl::StatusOr<Value> Apply(std::string_view op, std::vector<Value> inputs, AttrMap attrs = {});
-  /// Another op with so many outputs.
+  /// The same for a step with `outputs` outputs.
   absl::StatusOr<std::vector<Value>> ApplyMulti(std::string_view op, std::vector<Value> inputs,
                                                 AttrMap attrs, int outputs);
-  /// Declares output `index` > 0 of an op with optional outputs; output 0 is what OpDef::decompose
-  /// returns.
+  /// Sets output `index` > 0 of the call; the call must name it. Output 0 is the return value of
+  /// OpDef::decompose.
   void SetOutput(int index, Value v) { more_outputs_[static_cast<size_t>(index - 1)] = v; }
 
   struct Step {
-    const OpDef* def = nullptr;  // null: a constant
+    const OpDef* def = nullptr;  // null: `constant`
     std::vector<Value> inputs;
     AttrMap attrs;
     std::optional<HostTensor> constant;
     int outputs = 1;
   };
-  /// In order; they define the values behind the inputs of the call, each as many as it has
-  /// outputs.
+  /// In order. Step by step, their outputs are the values that follow the inputs of the call.
   const std::vector<Step>& steps() const { return steps_; }
   std::vector<Step> TakeSteps() && { return std::move(steps_); }
+  /// Type of a value, which must not be an absent input.
   const TensorType& type(Value v) const { return *types_[static_cast<size_t>(v)]; }
-  /// Of the steps so far, those inside composite steps included.
+  /// Size of the steps so far, including the steps inside composite steps.
   const StepCount& count() const { return count_; }
-  /// Outputs 1, 2, ... that the call names, in order.
+  /// Outputs 1, 2, ... of the call, in order; -1: not set.
   const std::vector<Value>& more_outputs() const { return more_outputs_; }
 
  private:
@@ -121,110 +130,115 @@ class Decomposition {
   std::vector<Value> more_outputs_;
 };
 
-/// Largest magnitude of an integer attribute that does not say `any_integer`.
+/// Largest magnitude of an integer attribute without ParamSpec::any_integer.
 inline constexpr int64_t kMaxParam = int64_t{1} << 31;
 
-/// An attribute of an op. ONNX may deliver it as an attribute or, since some opset, as a constant
-/// input: such inputs are taken out of a node's inputs, those behind them move up. A list of
-/// strings is one string, joined by commas.
+/// Declaration of an attribute of an op. In ONNX it is an attribute or, since some opset, a
+/// constant input. The importer removes such an input from the node's inputs; later inputs move up.
+/// A list of strings is one string, joined by commas.
 struct ParamSpec {
   enum Kind { kInt, kInts, kFloat, kFloats, kString, kTensor, kRepeat };
   std::string name;
   Kind kind = kInt;
   /// ONNX input that carries it when the attribute is absent; -1: never an input.
   int onnx_input = -1;
-  /// Absent is an error.
+  /// A call without it is InvalidArgument.
   bool required = false;
-  /// kInt, kInts: any 64-bit integer may be meant. Others of ops that models name lie within
-  /// kMaxParam, so that definitions may add and multiply two of them.
+  /// kInt, kInts: every 64-bit integer is allowed. Without it, and if the op is not internal, the
+  /// magnitude is at most kMaxParam, so that a sum or product of two of them fits in 64 bits.
   bool any_integer = false;
-  /// An input that only a run knows counts as absent: not every use of the op looks at it.
+  /// An input `onnx_input` that is not a constant counts as absent: not every use of the op needs
+  /// it.
   bool unknown_is_absent = false;
-  /// An input that only a run knows is the last operand that the op can have.
+  /// An input `onnx_input` that is not a constant becomes the last operand of the op.
   bool unknown_is_operand = false;
 };
 
-/// What the opset normaliser may look at and change before a node becomes ours: attributes written
-/// by an older or newer opset, optional inputs.
+/// A node of some ONNX opset, as OpDef::normalise sees it. `attrs` may be changed.
 struct OnnxCall {
   int opset = 0;
   AttrMap& attrs;
-  /// Types of the node's inputs after constant inputs became attributes; nullopt where absent.
+  /// Types of the inputs after constant inputs became attributes; nullopt: the input is absent.
   const std::vector<std::optional<TensorType>>& inputs;
 };
 
-/// The newest ONNX opset that models may use. A new one may only be let in together with what it
-/// changes: ops of a higher version are looked through before this is raised.
+/// The newest ONNX opset that models may use. Before it is raised, every op that the new opset
+/// changes must be reviewed.
 inline constexpr int kNewestOpset = 28;
 
-/// The record one file of op/defs fills in: the only place that knows an op.
+/// Definition of an op. Each file of core/op/defs returns one; nothing else defines an op.
 ///
-/// Exactly one of `body`, `decompose`, `opaque`, `value_of_types` and `repeats` gives the meaning.
+/// Exactly one of `body`, `decompose`, `opaque`, `value_of_types` and `repeats` is set. It gives
+/// the meaning. The functions are pure and may be called from any thread. All but `normalise` may
+/// assume that CheckCall accepts the call. They return InvalidArgument for a wrong call and
+/// Unimplemented for a valid call that is not supported.
 struct OpDef {
-  /// ONNX's name; of other domains "domain.Name".
+  /// ONNX's op type; for other domains "domain.Name".
   std::string name;
   int min_inputs = 1;
   int max_inputs = 1;
   std::vector<ParamSpec> params = {};
-  /// First and last ONNX opset whose meaning this is, after `normalise`.
+  /// First and last ONNX opset in which the op, after `normalise`, has this meaning.
   int min_opset = 1;
   int max_opset = kNewestOpset;
-  /// Opsets before this one have no such op in ONNX: models that name it mean ONNX Runtime's, which
-  /// ignores attributes that it does not know.
+  /// ONNX has the op since this opset. Models of older opsets mean the op of ONNX Runtime, which
+  /// ignores unknown attributes: the importer drops them. 0: never.
   int lenient_below = 0;
-  /// A step of our own decompositions: no model may name it.
+  /// The op is a step of decompositions only; models cannot name it.
   bool internal = false;
 
-  /// Number of outputs; unset: output 0 and, at the node's choice, optional ones up to max_outputs.
+  /// Number of outputs of a call. Unset: output 0, and optional ones up to max_outputs.
   std::function<absl::StatusOr<int>(const OpCall&)> outputs = nullptr;
   int max_outputs = 1;
 
-  /// Dims whose extents a run decides; set: every call has all outputs. Types say the most elements
-  /// that there can be. How many there are is what the last output says, an i64 scalar that no
-  /// model names. Calls of one op with `outputs` may have none.
+  /// Output dims whose extents depend on the values of an input (NonZero). The output types then
+  /// have the largest possible extents. The actual extent is the last output, an i64 scalar that
+  /// models do not name. If `counted` is set and `outputs` is not, every call has all max_outputs
+  /// outputs. The list may be empty for some calls of an op with `outputs`.
   struct Counted {
     int output = 0;
     int dim = 0;
   };
   std::function<std::vector<Counted>(const OpCall&)> counted = nullptr;
-  /// Outputs that a model may name, at most.
+  /// Largest number of outputs that a model may name.
   int named_outputs() const { return counted ? max_outputs - 1 : max_outputs; }
 
   /// Primitive: the loop body of output `output`.
   std::function<absl::StatusOr<LoopBody>(const OpCall&, int output)> body = nullptr;
-  /// Opaque: the type of the one output. What it does, evaluator, schedules and backends know by
-  /// the op's name (core/op/indexed/opaque.h).
+  /// Opaque: the type of the one output. The evaluator, the schedules and the backends implement
+  /// the op by its name (core/op/indexed/opaque.h).
   std::function<absl::StatusOr<TensorType>(const OpCall&)> opaque = nullptr;
-  /// Composite: the value of output 0 in terms of other ops; Decomposition::SetOutput gives further
-  /// ones.
+  /// Composite: adds the steps and returns the value of output 0. Decomposition::SetOutput sets
+  /// further outputs.
   std::function<absl::StatusOr<Decomposition::Value>(Decomposition&)> decompose = nullptr;
-  /// Of a composite that `decompose` takes static shapes of: the types of all outputs of a call
-  /// with symbolic dims. Unset: as of its steps.
+  /// For a composite whose `decompose` needs static shapes: the types of all outputs of a call with
+  /// symbolic dims. Unset: `decompose` gives the types of such a call too.
   std::function<absl::StatusOr<std::vector<TensorType>>(const OpCall&)> symbolic_types = nullptr;
-  /// The Repeat that attribute "body" of every call is.
+  /// The meaning is the Repeat in attribute "body" of the call (core/op/repeat.h).
   bool repeats = false;
-  /// Constant that depends on input types only (Shape, Size).
+  /// The output is a constant that depends on the input types only (Shape, Size).
   std::function<absl::StatusOr<HostTensor>(const OpCall&)> value_of_types = nullptr;
-  /// Same elements in row-major order under another shape, where no loop form exists (a reshape
-  /// without common factors): costs nothing but is a fusion barrier. Used when `body` answers
-  /// kUnimplemented.
+  /// Type of the output if `body` returns Unimplemented because no loop body exists (a reshape
+  /// without common factors). The output has the elements of input 0 in row-major order. It costs
+  /// nothing but is a fusion barrier.
   std::function<absl::StatusOr<TensorType>(const OpCall&)> reinterpret = nullptr;
 
-  /// Adds the numbers, made of attributes and extents, that decide what a call means (a slice that
-  /// is cut short by the extent). Unset: there are none.
+  /// Logs the numbers, computed from attributes and extents, on which the form of the call depends
+  /// (a slice end beyond the extent). See ShapeDecision. Unset: there are none.
   std::function<void(const OpCall&, DecisionLog*)> decisions = nullptr;
 
-  /// Rewrites attributes of older ONNX opsets to today's meaning.
+  /// Rewrites the attributes of a node of another opset to the meaning that `params` declares.
   std::function<absl::Status(OnnxCall&)> normalise = nullptr;
 };
 
-/// Every op, sorted by name. Built once from op/defs; any thread.
+/// Every op, sorted by name. Built at the first call from core/op/defs; lives until the process
+/// ends. Any thread.
 const std::vector<const OpDef*>& AllOps();
-/// By name, or nullptr.
+/// The op of this name, or nullptr.
 const OpDef* FindOp(std::string_view name);
-/// By name, or nullptr; not the internal ones.
+/// The same, but nullptr for internal ops.
 const OpDef* FindModelOp(std::string_view name);
-/// "Abs, Add, ...": what FindModelOp finds.
+/// The names of all ops that models can name: "Abs, Add, ...".
 std::string ListModelOps();
 
 }  // namespace fusion

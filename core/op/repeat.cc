@@ -16,7 +16,7 @@ bool IsElement(Repeat::Port port) {
   return port == Repeat::Port::kElement || port == Repeat::Port::kElementFromEnd;
 }
 
-// What a call gives for an input of the body.
+// Type of the operand of a call for an input of the body.
 TensorType OperandType(const Repeat& repeat, const Repeat::Input& input) {
   return IsElement(input.port) ? StackedType(input.type, repeat.most) : input.type;
 }

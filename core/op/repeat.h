@@ -7,21 +7,24 @@
 
 namespace fusion {
 
-/// Passes of one body, one after the other: what ONNX's Loop and Scan are, and the steps of a long
-/// recurrence. The body is written down as steps of ops on its inputs; value i of it is input i,
-/// the steps define the next ones.
+/// A loop: one body that is executed in sequential passes. ONNX's Loop and Scan and long
+/// recurrences become a Repeat. The body is a list of steps (Decomposition::Step). Value i of the
+/// body is input i; the outputs of the steps are the next values.
 ///
-/// A call of the op "Repeat" has as inputs, where they are asked for, the number of passes
-/// (`counted`, an i64 scalar) and whether there is a first one (`conditional`, a bool scalar); then
-/// one for each input of the body that is not kPass. Its outputs are what is carried after the last
-/// pass, in the order of the inputs that carry it; then for each further output of the body what
-/// all passes gave, along a new first dim of `most` elements; then, if there are such and a run
-/// decides how many passes are made, that number (i64 scalar).
+/// Inputs of a call of the op "Repeat", in order:
+///   - if `counted`: the number of passes (i64 scalar);
+///   - if `conditional`: whether there is a first pass (bool scalar);
+///   - one operand for each input of the body that is not kPass.
+/// Outputs of the call, in order:
+///   - the final value of each kCarried input;
+///   - each stacked output of the body: the results of all passes along a new first dim of `most`
+///     elements;
+///   - if tells_passes(): the number of passes that were executed (i64 scalar).
 struct Repeat {
   /// Where an input of the body comes from.
   enum class Port : uint8_t {
     kWhole,           // the operand, the same in every pass
-    kCarried,         // the operand, later what the pass before gave
+    kCarried,         // the operand in pass 0, then the result of the previous pass
     kElement,         // element i of the operand's first dim in pass i
     kElementFromEnd,  // element most - 1 - i
     kPass,            // i itself, an i64 scalar; no operand
@@ -32,49 +35,56 @@ struct Repeat {
   };
   struct Output {
     Decomposition::Value value = 0;
-    /// Of a stacked one: that of the first pass is the last element.
+    /// Stacked outputs only: pass i writes element most - 1 - i.
     bool from_end = false;
   };
-  int64_t most = 0;  // passes at most
-  /// `most` is what there is room for: a run that would make more passes fails.
+  int64_t most = 0;  // maximum number of passes
+  /// A run that needs more than `most` passes fails (`most` is only the memory that is reserved).
   bool must_end = false;
   bool counted = false;
   bool conditional = false;
   std::vector<Input> inputs;
   std::vector<Decomposition::Step> steps;
-  /// If conditional, whether there is a next pass (bool, one element); the next value of each
-  /// carried input; what is stacked.
+  /// In order: if conditional, whether there is a next pass (bool scalar); the next value of each
+  /// kCarried input; the stacked outputs.
   std::vector<Output> outputs;
 
+  /// Number of kCarried inputs.
   size_t carried() const;
+  /// Number of stacked outputs.
   size_t stacked() const { return outputs.size() - carried() - (conditional ? 1 : 0); }
-  /// Outputs of a call.
+  /// Number of outputs of a call.
   size_t results() const { return carried() + stacked() + (tells_passes() ? 1 : 0); }
+  /// Whether the number of passes is an output of the call.
   bool tells_passes() const { return (counted || conditional) && stacked() > 0; }
 };
 
-/// Most passes of a repeat whose number a run decides: as much room its stacked outputs have.
+/// Largest `most` of a repeat with stacked outputs whose number of passes is known only at run
+/// time. The stacked outputs reserve memory for `most` passes.
 inline constexpr int64_t kMaxCountedPasses = 4096;
-/// Bodies within bodies that a text may have.
+/// Largest nesting depth of bodies in a text.
 inline constexpr int kMaxRepeatDepth = 64;
-/// Inputs and outputs of one call.
+/// Largest number of inputs, and of outputs, of one call.
 inline constexpr int kMaxRepeatOperands = 4096;
-/// Passes of any repeat.
+/// Largest `most` of any repeat.
 inline constexpr int64_t kMaxPasses = int64_t{1} << 31;
 
-/// Of a call of Repeat: attribute "body", or null.
+/// Attribute "body" of a call, or nullptr. The call owns it.
 const Repeat* RepeatOf(const OpCall& call);
 
-/// Of `passes` elements of `type`, one after the other.
+/// The type of `passes` values of `type`, stacked along a new first dim.
 TensorType StackedType(const TensorType& type, int64_t passes);
 
-/// Types of the outputs of a call of Repeat, whose body is checked with them. InvalidArgument names
-/// the input or output of the body that does not fit. `count`: as InferOutputTypes.
+/// Types of the outputs of a call of Repeat, which must have attribute "body". Checks the body.
+/// InvalidArgument, naming the input or output of the body, if the operands do not fit it;
+/// Unimplemented if the body changes the type of a carried value; errors of its steps. `count`: as
+/// in InferOutputTypes.
 absl::StatusOr<std::vector<TensorType>> RepeatTypes(const OpCall& call, StepCount* count);
 
 /// "repeat 3 counted {whole f32[2,3], carried f32[2,3], %2 = MatMul(%1, %0), out %2}"
 std::string ToString(const Repeat& repeat);
-/// Inverse of ToString.
+/// Inverse of ToString. InvalidArgument, with the position, also for bodies nested deeper than
+/// kMaxRepeatDepth. Types are not checked: RepeatTypes does that.
 absl::StatusOr<Repeat> ParseRepeat(Lexer& in);
 
 }  // namespace fusion

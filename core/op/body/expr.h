@@ -14,21 +14,21 @@
 
 namespace fusion {
 
-/// Type of `op` applied to arguments of these types, or why it cannot be (leaves and casts have no
-/// rule: InvalidArgument).
+/// Type of `op` applied to arguments of these types. InvalidArgument, with the reason, if `op` does
+/// not take them, and for leaves and casts, which have no rule.
 absl::StatusOr<DType> ScalarResultType(ScalarOp op, const std::vector<DType>& args);
 
-/// An immutable scalar expression with types. A DAG: sharing a sub-expression shares its node, so
+/// An immutable, typed scalar expression. It is a DAG: a shared sub-expression is one node, and
 /// backends compute it once. Cheap to copy; safe to share between threads.
 ///
 ///   Expr x = Expr::Input(0, DType::kF32);
 ///   Expr silu = x * Expr::Unary(ScalarOp::kSigmoid, x);   // prints "mul(in0, sigmoid(in0))"
 ///
-/// Building an ill-typed expression is a bug of ours and aborts; text from outside goes through
-/// Parse, which fails with a position instead.
+/// The factories below abort on ill-typed arguments. Use Parse for untrusted text: it returns an
+/// error.
 class Expr {
  public:
-  Expr() = default;  // empty; only assignable
+  Expr() = default;  // empty: may only be assigned to, copied and tested with empty()
 
   static Expr Input(int index, DType type);
   static Expr Const(DType type, double value);
@@ -39,10 +39,12 @@ class Expr {
   static Expr Binary(ScalarOp op, const Expr& a, const Expr& b);
   static Expr Select(const Expr& condition, const Expr& a, const Expr& b);
   static Expr Cast(const Expr& a, DType type);  // `a` itself if it has the type already
-  /// The bits of `a` as another type, see CanBitCast; a cast between integers.
+  /// The bits of `a` as another type of the same width (CanBitCast). Between integer types it is a
+  /// Cast.
   static Expr BitCast(const Expr& a, DType type);
 
-  /// The same op on other arguments, of types that it takes; e.args() gives an equal expression.
+  /// The same op with other arguments, which must have types that it takes.
+  /// e.WithArgs(e.args()) == e.
   Expr WithArgs(std::vector<Expr> args) const;
 
   bool empty() const { return node_ == nullptr; }
@@ -50,15 +52,15 @@ class Expr {
   DType type() const { return node_->type; }
   const std::vector<Expr>& args() const { return node_->args; }
   const Expr& arg(int i) const { return node_->args[static_cast<size_t>(i)]; }
-  /// kInput, kAxis, kWithin: which one.
+  /// kInput: number of the input; kAxis, kWithin: number of the axis.
   int index() const { return node_->index; }
-  /// kConst of a float type.
+  /// kConst of a float type: the number.
   double value() const { return node_->value; }
-  /// kConst of an integer type or bool; kWithin: begin.
+  /// kConst of an integer type or bool: the number; kWithin: begin.
   int64_t integer() const { return node_->integer; }
   /// kWithin: end.
   int64_t end() const { return node_->end; }
-  /// Identity of the shared node, for memo tables.
+  /// Identity of the node, for memo tables; valid while the node lives.
   const void* id() const { return node_.get(); }
 
   /// True if the node is a constant equal to `value`.
@@ -77,8 +79,9 @@ class Expr {
 
   /// "mul(in0, sigmoid(in0))"; constants as f32(0x1.8p+1), casts as cast.f32(x).
   std::string ToString() const;
-  /// Inverse of ToString; `input_types[i]` is the type of in<i>. Rejects unknown names, wrong
-  /// arity, ill-typed arguments, more than 16,384 nodes and nesting beyond 200.
+  /// Inverse of ToString; `input_types[i]` is the type of in<i>. InvalidArgument, with the
+  /// position, for unknown names, wrong arity, ill-typed arguments, more than 16,384 nodes and
+  /// nesting beyond 200.
   static absl::StatusOr<Expr> Parse(Lexer& in, const std::vector<DType>& input_types);
 
  private:
@@ -102,19 +105,19 @@ inline Expr operator-(const Expr& a, const Expr& b) { return Expr::Binary(Scalar
 inline Expr operator*(const Expr& a, const Expr& b) { return Expr::Binary(ScalarOp::kMul, a, b); }
 inline Expr operator/(const Expr& a, const Expr& b) { return Expr::Binary(ScalarOp::kDiv, a, b); }
 
-/// A value of the evaluator: a run of elements, doubles for float types and 64-bit integers for the
-/// others.
+/// A run (batch) of consecutive elements in the evaluator: `reals` for float types, `integers` for
+/// the others.
 struct ValueRun {
   std::vector<double> reals;
   std::vector<int64_t> integers;
 };
 
-/// An expression flattened for evaluation over runs of elements.
+/// An expression, flattened for evaluation over runs of elements.
 ///
 ///   CompiledExpr f(expr);
 ///   f.Evaluate(n, inputs, axes, &out);    // inputs[i] holds n elements of in<i>
 ///
-/// Float arithmetic is in double; casts round. Not thread-safe (it owns its temporaries); make one
+/// Float arithmetic is in double; casts round. Not thread-safe: it owns its temporaries. Use one
 /// per thread.
 class CompiledExpr {
  public:
@@ -122,18 +125,19 @@ class CompiledExpr {
 
   DType type() const { return expr_.type(); }
 
-  /// From now on, what comparisons, roundings and the like decide is added to `log`, which lives as
-  /// long as this; null: no more.
+  /// Later evaluations log the decisions of comparisons, roundings and the like (Decides) to `log`,
+  /// which must outlive this object; nullptr: stop logging.
   void Watch(DecisionLog* log) { log_ = log; }
 
-  /// Where one input or axis coordinate is, `n` elements: exactly one pointer is set, as the type
-  /// asks.
+  /// `n` elements of one input, axis coordinate or result. Exactly one pointer is set: `reals` for
+  /// float types, else `integers`.
   struct Operand {
     const double* reals = nullptr;
     const int64_t* integers = nullptr;
   };
-  /// Evaluates n elements. `axes[k]` is the coordinate run of axis k (needed for the axes the
-  /// expression names).
+  /// Evaluates n elements. `axes[k]` holds the coordinates along axis k (needed for the axes that
+  /// the expression uses). The result is valid until the next call, and while `inputs` and `axes`
+  /// are.
   Operand Evaluate(int64_t n, const std::vector<Operand>& inputs, const std::vector<Operand>& axes);
 
  private:

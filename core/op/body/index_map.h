@@ -13,12 +13,13 @@
 
 namespace fusion {
 
-/// A dim that several iteration spaces share (SMG, schedule): what an IndexExpr's axes are there.
+/// A dim that several iteration spaces share. In SMGs and schedules the axes of an IndexExpr are
+/// DimIds.
 using DimId = int;
 
-/// constant + sum of coefficient * axis (+ the value of an index input): where one tensor dim is
-/// read or written. What an axis number means is the owner's business: an op's loop axes (LoopBody)
-/// or unified dims (SMG, schedule).
+/// The index at which one tensor dim is read or written: constant + sum of coefficient * axis
+/// (+ the value of an index input). The owner of the expression defines the axis numbers: loop axes
+/// of an op (LoopBody) or unified dims (SMG, schedule).
 class IndexExpr {
  public:
   struct Term {
@@ -30,14 +31,14 @@ class IndexExpr {
 
   IndexExpr() = default;
   IndexExpr(int64_t constant) : constant_(constant) {}  // NOLINT(google-explicit-constructor)
-  // Out of line: where they are inlined, g++ 12 takes unused places of `terms_` for read.
+  // Out of line: if they are inlined, g++ 12 warns that unused elements of `terms_` are read.
   IndexExpr(const IndexExpr&);
   IndexExpr(IndexExpr&&) noexcept;
   IndexExpr& operator=(const IndexExpr&);
   IndexExpr& operator=(IndexExpr&&) noexcept;
   ~IndexExpr() = default;
   static IndexExpr Axis(int axis, int64_t coefficient = 1);
-  /// The integer element of input `input`, read where that input's own index map says.
+  /// The value of an element of the integer input `input`, which is read with its own index map.
   static IndexExpr Indirect(int input);
 
   int64_t constant() const { return constant_; }
@@ -53,7 +54,8 @@ class IndexExpr {
 
   IndexExpr& operator+=(const IndexExpr& other);
   friend IndexExpr operator+(IndexExpr a, const IndexExpr& b) { return std::move(a += b); }
-  /// The order of the digits of a number: by descending coefficient, then ascending axis.
+  /// Order of the terms of a mixed-radix number, most significant first: by descending coefficient,
+  /// then ascending axis.
   static bool MajorFirst(const Term& a, const Term& b) {
     return a.coefficient != b.coefficient ? a.coefficient > b.coefficient : a.axis < b.axis;
   }
@@ -61,14 +63,14 @@ class IndexExpr {
   friend IndexExpr operator*(const IndexExpr& a, int64_t factor);
   bool operator==(const IndexExpr&) const = default;
 
-  /// Every axis replaced by an expression.
+  /// Replaces every axis by an expression; keeps `indirect`.
   IndexExpr Substitute(const std::function<IndexExpr(int axis)>& axis) const;
   /// Value at a point (ignores `indirect`).
   int64_t At(const std::vector<int64_t>& point) const;
 
   /// "64*h + d + 32", "@in1" for an indirect index. `name(axis)` prints an axis.
   std::string ToString(const std::function<std::string(int)>& name) const;
-  /// Inverse of ToString. `find(name)` gives the axis, or -1.
+  /// Inverse of ToString. `find(name)` returns the axis, or -1. InvalidArgument with the position.
   static absl::StatusOr<IndexExpr> Parse(Lexer& in,
                                          const std::function<int(std::string_view)>& find);
 
@@ -78,8 +80,8 @@ class IndexExpr {
   Terms terms_;
 };
 
-/// An input is only read where every guard holds (begin <= axis < end); elsewhere the value
-/// expression must not use it. Concat and pad are guarded reads.
+/// Condition of a read: begin <= axis < end. An input is read only at points where all its guards
+/// hold. At other points the value expression must not use it. Concat and pad are guarded reads.
 struct Guard {
   int axis = 0;
   int64_t begin = 0;
@@ -87,10 +89,12 @@ struct Guard {
   bool operator==(const Guard&) const = default;
 };
 
-/// " where m in [0, 8] and n in [2, 4]", empty without guards. `name(axis)` prints an axis.
+/// " where m in [0, 8] and n in [2, 4]" (the end is exclusive); "" without guards. `name(axis)`
+/// prints an axis.
 std::string GuardsToString(const std::vector<Guard>& guards,
                            const std::function<std::string(int)>& name);
-/// Inverse of GuardsToString. `find(name)` gives the axis, or -1.
+/// Inverse of GuardsToString. `find(name)` returns the axis, or -1. InvalidArgument with the
+/// position.
 absl::StatusOr<std::vector<Guard>> ParseGuards(Lexer& in,
                                                const std::function<int(std::string_view)>& find);
 
@@ -102,11 +106,12 @@ struct IndexRange {
   bool empty() const { return begin >= end; }
 };
 
-/// What is left of the coordinates `range` of `axis` where every guard on it holds.
+/// The part of `range`, coordinates along `axis`, in which every guard on that axis holds.
 IndexRange Guarded(IndexRange range, int axis, const std::vector<Guard>& guards);
 
-/// The smallest range that holds every value of `e` (without its indirect part), where axis a runs
-/// over axis(a) as far as `guards` let it; empty if an axis of `e` does not run at all.
+/// The range of indices that `e` accesses: the smallest range that contains every value of `e`, its
+/// indirect part ignored. axis(a) is the range of axis a; `guards` restrict it further. Empty if
+/// the range of an axis of `e` is empty.
 IndexRange RangeOf(const IndexExpr& e, const std::function<IndexRange(int)>& axis,
                    const std::vector<Guard>& guards = {});
 
@@ -115,6 +120,7 @@ using IndexMap = std::vector<IndexExpr>;
 
 /// "[b, 64*h + d]"
 std::string IndexMapToString(const IndexMap& map, const std::function<std::string(int)>& name);
+/// Inverse of IndexMapToString; see IndexExpr::Parse.
 absl::StatusOr<IndexMap> ParseIndexMap(Lexer& in, const std::function<int(std::string_view)>& find);
 
 }  // namespace fusion

@@ -14,7 +14,7 @@ bool IsIdentity(const Expr& e, const Monoid& reduce) {
   return IsFloat(e.type()) ? e.value() == identity.value() : e.integer() == identity.integer();
 }
 
-// A sum of axes times numbers; nullopt: it is something else.
+// `e` as a sum of axes times constants; nullopt: it is not one.
 std::optional<IndexExpr> SumOfAxes(const Expr& e) {
   switch (e.op()) {
     case ScalarOp::kAxis:
@@ -45,8 +45,8 @@ bool Depends(const Expr& e, int axis, const std::function<bool(int, int)>& moves
   return found;
 }
 
-// Whether an input of `body` is read elsewhere for other coordinates of an axis, at places that an
-// index says too.
+// Whether the element that is read of an input of `body` depends on an axis, also through an
+// indirect index.
 bool Moves(const LoopBody& body, int input, int axis) {
   const Read& read = body.reads[static_cast<size_t>(input)];
   return std::any_of(read.guards.begin(), read.guards.end(),

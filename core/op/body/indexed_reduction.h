@@ -7,35 +7,36 @@
 
 namespace fusion {
 
-/// A reduction that takes from each point of the axes it sums up one value at one place of its
-/// result at most, as scatters with a reduction do:
+/// A reduction in which each point of the remaining axes updates at most one element of the result,
+/// such as a scatter with a reduction:
 ///
 ///   y[i, r] = sum over j of select(index[j] == i, update[j, r], 0)
 ///
-/// Walking i as well costs as many steps as the result has elements for each update. Whoever walks
-/// the other axes alone and adds at the place that each point names computes the same.
+/// A loop over i as well compares every update with every element of the result. The same result
+/// comes from a loop over the other axes only that adds each update at its place.
 struct IndexedReduction {
-  /// A number made of axes as a mixed-radix number of its digits (see IsPlace).
+  /// The place as a function of the axes of the result, i above: a mixed-radix number (IsPlace).
   IndexExpr at;
-  /// i64: which value of `at` takes the update; no axis of `at` changes it. There may be none such.
+  /// i64: the update goes to the point at which `at` has this value; to none if there is no such
+  /// point. It does not depend on the axes of `at`.
   Expr place;
   Expr value;  // the update
 };
 
-/// `value` is reduced by `reduce`. `moves(input, axis)` says whether other elements of an input are
-/// read for other coordinates of an axis. nullopt: it is no such reduction.
+/// Recognises the form above in `value`, reduced by `reduce`. `moves(input, axis)` returns whether
+/// the element that is read of `input` depends on `axis`. nullopt: another form.
 std::optional<IndexedReduction> IndexedReductionOf(
     const Expr& value, const Monoid& reduce, const std::function<bool(int input, int axis)>& moves);
 
-/// The same of a loop body, whose axes of `at` are written as they are, with extents that are known
-/// and make `at` a place.
+/// The same for a loop body. nullopt also unless each axis of `at` is itself an index of `write`
+/// and has a static extent, and IsPlace(at).
 std::optional<IndexedReduction> IndexedReductionOf(const LoopBody& body);
 
-/// Whether the update of a reduction of `body` is the same wherever it goes.
+/// Whether the update does not depend on the axes of `indexed.at`.
 bool UpdateIsFixed(const LoopBody& body, const IndexedReduction& indexed);
 
-/// Whether `at` gives each point of its axes a number of its own, from its constant on without
-/// gaps: a * (extents of b and c) + b * (extent of c) + c.
+/// Whether `at` numbers the points of its axes distinctly and without gaps, from its constant on:
+/// a * (extents of b and c) + b * (extent of c) + c.
 bool IsPlace(const IndexExpr& at, const std::function<int64_t(int axis)>& extent);
 
 }  // namespace fusion

@@ -12,7 +12,7 @@
 
 namespace fusion {
 
-/// A type of the graph: element type and shape.
+/// Type of a tensor: element type and shape.
 struct TensorType {
   DType dtype = DType::kF32;
   Shape shape;
@@ -20,33 +20,36 @@ struct TensorType {
   /// "f32[8,64]".
   std::string ToString() const { return StrCat(DTypeName(dtype), shape.ToString()); }
   /// Inverse of ToString. InvalidArgument, with the position, also for a negative extent and for a
-  /// tensor beyond the limits of core/tensor/shape.h; symbols are not looked up.
+  /// tensor beyond the limits of core/tensor/shape.h. Accepts any symbol name.
   static absl::StatusOr<TensorType> Parse(Lexer& in);
 };
 
+/// One loop of an iteration space: 0 <= coordinate < extent.
 struct LoopAxis {
   std::string name;
   Dim extent;
   bool operator==(const LoopAxis&) const = default;
 };
 
+/// How one input is read: one index per dim, where all guards hold.
 struct Read {
   IndexMap index;
   std::vector<Guard> guards;
   bool operator==(const Read&) const = default;
 };
 
-/// The meaning of a primitive op: an iteration space, where each input is read, a scalar expression
-/// of the elements read (in<i>) and coordinates (axis(i)), an optional reduction over the axes that
-/// the output lacks, and where the result is written. Everything else (shape, mappings, flops,
-/// bytes, reference value, code) is derived from this.
+/// The meaning of a primitive op: an iteration space; an index map for each input; a scalar
+/// expression of the elements read (in<i>) and of coordinates (axis(i)); an optional reduction over
+/// the axes that `write` lacks; an index map for the result. Everything else (shape, mappings,
+/// flops, bytes, reference value, code) is derived from this.
 ///
 ///   c[m,n] = sum_k a[m,k] * b[k,n]:
-///   {.axes = {m, n, k}, .reads = {[m, k], [k, n]}, .write = [m, n], .value = in0 * in1, .reduce =
-///   sum}
+///   {.axes = {m, n, k}, .reads = {[m, k], [k, n]}, .write = [m, n],
+///    .value = in0 * in1, .reduce = sum}
 ///
-/// Invariants (checked by Verify): every axis without `reduce` occurs in `write`; each write dim is
-/// a mixed-radix number of distinct axes (so elements are written once and completely).
+/// Invariants (checked by Verify): without `reduce` every axis (except of extent 1) occurs in
+/// `write`; each write dim is a mixed-radix number of distinct axes, so that every element of the
+/// output is written exactly once.
 struct LoopBody {
   std::vector<LoopAxis> axes;
   std::vector<Read> reads;  // one per input
@@ -54,23 +57,26 @@ struct LoopBody {
   Expr value;
   std::optional<Monoid> reduce;
 
+  /// Element type of the output.
   DType dtype() const { return reduce ? reduce->result_type() : value.type(); }
   /// Axes that `write` lacks.
   std::vector<int> ReducedAxes() const;
   /// Type of the output, derived from `write` and the expression.
   TensorType OutputType() const;
-  /// in0 at some index, unchanged: the op is a view of its input if it does not reduce.
+  /// True if the output only moves elements of one input: no reduction, the value is in0, read
+  /// without guards and without an indirect index.
   bool IsView() const;
 
   /// Checks the invariants, the axis and input numbers, and that reads stay inside inputs of these
-  /// types.
+  /// types. Indirect indices and symbolic extents are not checked. Errors are Internal.
   absl::Status Verify(const std::vector<TensorType>& inputs) const;
 
   bool operator==(const LoopBody&) const = default;
 };
 
-/// Replaces axis `axis` (extent E) by two, major (E / minor_extent) and minor; the minor one takes
-/// the number `axis + 1` and later axes move up by one. E must be static and divisible.
+/// Splits axis `axis` of extent E into a major axis (E / minor_extent, number `axis`) and a minor
+/// axis (number `axis + 1`); later axes move up by one. E must be static and a multiple of
+/// `minor_extent`, else it aborts.
 LoopBody SplitAxis(const LoopBody& body, int axis, int64_t minor_extent);
 
 }  // namespace fusion

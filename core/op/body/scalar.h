@@ -9,8 +9,9 @@
 
 namespace fusion {
 
-/// The scalar functions of the expression language. Their meaning is stated once, in scalar.cc: the
-/// evaluator runs it, every backend spells it. Rules that differ between libraries are fixed here:
+/// The scalar functions of the expression language. scalar.cc defines their meaning; the evaluator
+/// executes it, and backends generate code with the same result. Rules that differ between
+/// libraries are fixed here:
 ///   - max, min propagate NaN; comparisons with NaN are false, `ne` is true
 ///   - round is to nearest, ties to even
 ///   - integer arithmetic wraps; integer division truncates, x / 0 is 0
@@ -53,18 +54,18 @@ enum class ScalarOp : uint8_t {
   kAnd,
   kOr,
   kNot,
-  kBitAnd,  // of integers, bit by bit as two's complement has them
+  kBitAnd,  // integers, bit by bit, two's complement
   kBitOr,
   kBitXor,
   kIsNan,
   kIsInf,
   kSelect,  // condition ? a : b
   kCast,
-  kBitCast,  // the bits of a value, rounded to its type, as those of another type of as many bits
+  kBitCast,  // the bits of a value, rounded to its type, as another type of the same width
 };
 inline constexpr int kScalarOpCount = static_cast<int>(ScalarOp::kBitCast) + 1;
 
-/// kCast and kBitCast: the type of the result is part of the expression.
+/// Whether the result type is part of the expression, not derived from the arguments.
 inline bool NamesItsType(ScalarOp op) { return op == ScalarOp::kCast || op == ScalarOp::kBitCast; }
 
 /// How argument types determine the result type.
@@ -78,37 +79,37 @@ enum class ScalarTyping : uint8_t {
   kClassify,  // float -> bool
   kSelect,    // bool, T, T -> T
   kCast,      // any -> any
-  kBitCast,   // float or integer -> float or integer of as many bits
+  kBitCast,   // float or integer -> float or integer of the same width
 };
 
 struct ScalarInfo {
   std::string_view name;
   int arity;
   ScalarTyping typing;
-  /// Throughput cost relative to an addition, for the benefit model; measured with
-  /// tests/bench/scalar_cost.
+  /// Throughput cost for the benefit model, addition = 1; measured with tests/bench/scalar_cost.
   double cost;
 };
 
 const ScalarInfo& GetScalarInfo(ScalarOp op);
-/// By ScalarInfo::name.
+/// The op with this ScalarInfo::name, or nullopt.
 std::optional<ScalarOp> FindScalarOp(std::string_view name);
 
-/// The meaning of a non-leaf float function in double precision (all arguments and the result are
-/// floats).
+/// Value of a non-leaf function whose arguments and result are floats, in double precision. `b` is
+/// ignored by functions of one argument.
 double EvaluateReal(ScalarOp op, double a, double b);
-/// The meaning on integers and bools, before wrapping to the element type.
+/// Value of a function of integers or bools, before it is wrapped to the element type `type`.
 int64_t EvaluateInteger(ScalarOp op, DType type, int64_t a, int64_t b);
-/// Comparison and classification of floats: 0 or 1.
+/// Value of a comparison or classification of floats.
 bool EvaluatePredicate(ScalarOp op, double a, double b);
-/// The bits of a value of type `from`, a real or an integer, as one of type `to`. Floats have at
-/// most 64 bits of meaning here, so that signalling NaNs become quiet ones.
+/// A scalar of any type: `real` for float types, else `integer`.
 struct ScalarValue {
   double real = 0;
   int64_t integer = 0;
 };
+/// The bits of `value`, of type `from`, as a value of type `to`. Requires CanBitCast(from, to). A
+/// float goes through a double, so that a signalling NaN becomes a quiet one.
 ScalarValue EvaluateBitCast(DType from, DType to, const ScalarValue& value);
-/// Whether the bits of one type can be those of the other: both float or integer, of as many bits.
+/// Whether both types have the same width in bits and neither is bool.
 bool CanBitCast(DType from, DType to);
 
 /// `value` wrapped to the range of the integer type (identity for i64), or != 0 for bool.

@@ -6,12 +6,12 @@
 
 namespace fusion {
 
-/// True if the form of `e` depends on the order or the size of its arguments: comparisons, minima,
-/// roundings, divisions of integers. Sums and products never do.
+/// True if the value of the node `e` is not one polynomial of its arguments but depends on their
+/// order or size: comparisons, minima, roundings, integer divisions. False for sums and products.
 bool Decides(const Expr& e);
 
-/// Adds what `op`, which Decides, looks at for the arguments `a` and `b` (the same for a function
-/// of one argument). `to` is the type of the result.
+/// Adds to `log` the decisions of `op` (for which Decides is true) on the arguments `a` and `b`; a
+/// function of one argument gets it twice. `to` is the result type.
 void AddRealDecision(ScalarOp op, DType to, double a, double b, DecisionLog* log);
 void AddIntegerDecision(ScalarOp op, int64_t a, int64_t b, DecisionLog* log);
 

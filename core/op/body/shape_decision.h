@@ -6,26 +6,26 @@
 
 namespace fusion {
 
-/// A number that an op looked at to decide what it does, where that number may follow from shapes.
-/// A plan that leaves dims open holds for all their values only if every such decision is the same
-/// for all of them.
+/// A number, possibly derived from shapes, on which the form of an op depends. A plan with open
+/// (symbolic) dims is valid for all their values only if every such decision is the same for all of
+/// them.
 struct ShapeDecision {
-  /// What must be the same for all values of the open dims.
+  /// The property of the number that must be the same for all values of the open dims.
   enum class Keeps : uint8_t {
     kNegative,  // whether the number is below 0
     kOrder,     // at least 0 everywhere, or at most 0 everywhere
     kZero,      // whether the number is 0
-    kForm,      // the number is one polynomial of the open dims
+    kForm,      // one polynomial of the open dims gives the number
     kNumber,    // the number itself
   };
   Keeps keeps = Keeps::kNumber;
   double number = 0;
 };
 
-/// Decisions in the order in which they are made, up to a limit. Not thread-safe.
+/// Decisions in the order in which they were made, up to a limit. Not thread-safe.
 class DecisionLog {
  public:
-  /// What is beyond `limit` is only noted.
+  /// Drops decisions beyond `limit`; over() reports that.
   explicit DecisionLog(size_t limit) : limit_(limit) {}
 
   void Add(ShapeDecision::Keeps keeps, double number) {

@@ -5,12 +5,12 @@
 
 namespace fusion {
 
-/// InvalidArgument for a tensor of more than kMaxTensorRank dims or kMaxTensorBytes; a symbol
-/// counts as its smallest useful value, so that sums and products of its extents fit in 64 bits as
-/// well.
+/// InvalidArgument for a tensor of more than kMaxTensorRank dims or kMaxTensorBytes. A symbol
+/// counts as 1, and coefficients by their magnitude: this bounds the coefficients of sums and
+/// products of the extents, which then fit in 64 bits.
 absl::Status CheckTensorSize(const TensorType& type);
 
-/// The same of what a step of a node gives: the message names the step.
+/// The same for the output of a step of a composite; the message names the step.
 absl::Status CheckStepSize(std::string_view step, const TensorType& type);
 
 }  // namespace fusion

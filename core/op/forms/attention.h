@@ -6,18 +6,19 @@
 
 namespace fusion {
 
-/// What the attention ops share: softmax(scores + addends) v for each head, with q [batch, heads,
-/// rows, n], k [batch, heads, keys, n] and v [batch, heads, keys, m], the scores being q k^T *
-/// scale. Extents are static.
+/// Common steps of the attention ops: softmax(scores + addends) v for each head, where scores =
+/// q k^T * scale. Shapes: q [batch, heads, rows, n], k [batch, heads, keys, n], v [batch, heads,
+/// keys, m], scores [batch, heads, rows, keys]. Extents are static. A row is the position of a
+/// query.
 
 /// q k^T, [batch, heads, rows, keys].
 absl::StatusOr<Decomposition::Value> HeadProducts(Decomposition& d, Decomposition::Value q,
                                                   Decomposition::Value k);
-/// c * tanh(scores / c); the scores themselves unless c > 0.
+/// Soft cap: c * tanh(scores / c) if c > 0, else `scores`.
 absl::StatusOr<Decomposition::Value> Capped(Decomposition& d, Decomposition::Value scores,
                                             double c);
 
-/// The attention of ONNX Runtime's ops.
+/// Operands of the attention as ONNX Runtime's ops define it.
 struct AttentionForm {
   Decomposition::Value q = 0;
   Decomposition::Value k = 0;
@@ -26,60 +27,65 @@ struct AttentionForm {
   double softcap = 0;                              // c > 0: scores are c * tanh(scores / c)
   std::vector<Decomposition::Value> addends = {};  // broadcast to [batch, heads, rows, keys]
 };
-/// [batch, heads, rows, m].
+/// softmax(scores + addends) v: [batch, heads, rows, m].
 absl::StatusOr<Decomposition::Value> Attend(Decomposition& d, const AttentionForm& form);
 
-/// x [batch, rows, heads * n] as [batch, heads, rows, n], and back. InvalidArgument for what is
-/// not made of `heads` heads.
+/// x [batch, rows, heads * n] as [batch, heads, rows, n], and back. InvalidArgument unless x has
+/// three static dims, the last one a multiple of `heads`.
 absl::StatusOr<Decomposition::Value> IntoHeads(Decomposition& d, Decomposition::Value x,
                                                int64_t heads);
 absl::StatusOr<Decomposition::Value> OutOfHeads(Decomposition& d, Decomposition::Value x);
 
-/// Keys or values, [batch, heads, keys, n], each head `times` times: for the heads of queries that
-/// share it.
+/// Grouped queries: repeats each head of keys or values [batch, heads, keys, n] `times` times, once
+/// for each query head that shares it. Result: [batch, heads * times, keys, n].
 absl::StatusOr<Decomposition::Value> ForHeadsOfQueries(Decomposition& d, Decomposition::Value x,
                                                        int64_t times);
 
-/// Keys that a row sees by their distance from its own position, and by their own.
+/// The keys that are visible to a row, by their distance from its position and by their own
+/// position.
 struct KeyWindow {
   static constexpr Decomposition::Value kFromZero = -1;
-  /// The key at whose place the first row is, i64, which broadcasts to [batch, 1, rows, keys].
+  /// Position of row 0 among the keys, i64; broadcasts to [batch, 1, rows, keys]. kFromZero: 0.
   Decomposition::Value first = kFromZero;
-  /// How many keys before its own place and behind it a row sees; -1: all.
+  /// Number of visible keys before and after the position of the row; -1: all.
   int64_t before = -1;
   int64_t behind = -1;
-  /// The first key that no row sees, likewise.
   static constexpr Decomposition::Value kAll = -1;
+  /// The first key that is visible to no row; type and shape as `first`. kAll: there is none.
   Decomposition::Value end = kAll;
   bool hides() const { return before >= 0 || behind >= 0 || end != kAll; }
 };
-/// Whether a row sees a key through a window that hides some, as it broadcasts to [batch, heads,
-/// rows, keys].
+/// bool: whether a key is visible to a row; broadcasts to [batch, heads, rows, keys]. Requires
+/// window.hides().
 absl::StatusOr<Decomposition::Value> SeenThrough(Decomposition& d, const KeyWindow& window,
                                                  int64_t rows, int64_t keys);
-/// What is added to scores: 0 where `seen`, else `hidden`, of its type.
+/// An addend to scores: 0 where `seen`, else `hidden`, which gives the type.
 absl::StatusOr<Decomposition::Value> AddendOf(Decomposition& d, Decomposition::Value seen,
                                               Decomposition::Value hidden);
 
-/// What hides keys from rows.
+/// A mask and a window that hide keys from rows.
 struct HiddenKeys {
-  /// The input with a mask, i32: ends [batch]; ends, then begins [2 * batch]; ends, then what is
-  /// beside the point here [3 * batch + 2]; or 1 for seen keys, [batch, keys] or [batch, rows,
-  /// keys]. -1, or an absent input: none.
+  /// Number of the mask input, i32; -1, or an absent input: no mask. By its shape it is
+  ///   - [batch]: end of the visible keys;
+  ///   - [2 * batch]: ends, then begins;
+  ///   - [3 * batch + 2]: ends; the other elements are ignored;
+  ///   - [batch, keys] or [batch, rows, keys]: above 0 for visible keys.
   int mask = -1;
   KeyWindow window = {};
 };
-/// Its addends to scores [batch, heads, rows, keys] of type `type`. What the window hides is out of
-/// the question; what a mask hides is pushed down by attribute "mask_filter_value" (-10000): a row
-/// that sees nothing sees all, as ONNX Runtime has it.
+/// The addends to scores of type `type`; `scores` is their shape. Keys outside the window get
+/// -infinity. Masked keys get attribute "mask_filter_value" (absent: -10000): if all keys of a row
+/// are masked, all count, as in ONNX Runtime. Unimplemented for a mask of another type or shape.
 absl::StatusOr<std::vector<Decomposition::Value>> AddendsOf(Decomposition& d,
                                                             const HiddenKeys& hidden,
                                                             const Dims& scores, DType type);
 
-/// Checks that input `input` is an addend: [batch or 1, heads or 1, rows, keys] of type `type`.
+/// InvalidArgument unless input `input` is [batch or 1, heads or 1, rows, keys] of type `type`;
+/// `scores` is [batch, heads, rows, keys].
 absl::Status CheckAttentionBias(const OpCall& call, int input, DType type, const Dims& scores);
 
-/// The inputs of an op with a projection of its own (Attention, QAttention).
+/// Input numbers of an op that also computes the projection (Attention, QAttention). An input may
+/// be absent in the call.
 struct ProjectedAttention {
   int mask = 0;
   int past = 0;
@@ -87,22 +93,25 @@ struct ProjectedAttention {
 };
 /// The attributes of such an op.
 std::vector<ParamSpec> ProjectedAttentionParams();
-/// Its outputs, from queries, keys and values side by side, [batch, rows, widths of all three]:
-/// output 1, if named, is [keys, values] of past and present.
+/// Output 0 of such an op, [batch, rows, heads * m], from the projection `all`: queries, keys and
+/// values side by side, [batch, rows, sum of the three widths]. Sets output 1, if named, to keys
+/// and values including the past: [2, batch, heads, past + rows, n].
 absl::StatusOr<Decomposition::Value> AttendProjected(Decomposition& d, Decomposition::Value all,
                                                      const ProjectedAttention& inputs);
 
-/// Checks that inputs `cosines` and `cosines` + 1 are tables [positions, turned / 2] of input 0's
-/// type for heads of `head` elements, of which the first `turned` turn.
+/// InvalidArgument unless inputs `cosines` and `cosines` + 1 are tables [positions, turned / 2] of
+/// input 0's type, and `turned`, the number of rotated elements of a head, is even and in
+/// 2..`head`, the size of a head.
 absl::Status CheckRotaryTables(const OpCall& call, int cosines, int64_t turned, int64_t head);
-/// x [batch, heads, rows, n] with the pairs of its first 2 * m elements turned by the angles whose
-/// cosines and sines are [rows, m] or [batch, 1, rows, m] (of an x with heads and rows in the other
-/// order likewise): element i with m + i or, `interleaved`,
-/// 2 i with 2 i + 1.
+/// Rotary embedding of x [batch, heads, rows, n]: rotates m pairs among the first 2 * m elements of
+/// each head. A pair is elements i and m + i or, if `interleaved`, 2 i and 2 i + 1. `cosines` and
+/// `sines` are [rows, m] or [batch, 1, rows, m]. x may also be [batch, rows, heads, n] if they
+/// broadcast to it.
 absl::StatusOr<Decomposition::Value> Rotated(Decomposition& d, Decomposition::Value x,
                                              Decomposition::Value cosines,
                                              Decomposition::Value sines, bool interleaved);
-/// Those of the positions, [rows] or [batch, rows] of them, in `table` (an input, [positions, m]).
+/// The rows of input `table` ([positions, m]) for `positions` ([rows] or [batch, rows]), in the
+/// shape that Rotated takes.
 absl::StatusOr<Decomposition::Value> AnglesAt(Decomposition& d, int table,
                                               Decomposition::Value positions);
 

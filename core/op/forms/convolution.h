@@ -6,15 +6,15 @@
 
 namespace fusion {
 
-/// What the convolutions of ONNX share: x [n, channels, spatial..] in input 0, windows and groups
-/// in the attributes.
+/// Common steps of ONNX's convolutions. x is input 0, [n, channels, spatial..]; attributes describe
+/// windows and groups.
 
-/// The attributes: those of windows and "group".
+/// The attributes of WindowParams and "group".
 std::vector<ParamSpec> ConvolutionParams();
 
-/// The sums of products of `w`, which has the shape of input `w_input`, and each window of `x`,
-/// which has the shape of input 0; what pads x is 0. InvalidArgument, naming the input or
-/// attribute, if they do not fit.
+/// The convolution of `x`, which has the shape of input 0, by `w`, which has the shape of input
+/// `w_input`; x is padded with 0. InvalidArgument, naming the input or attribute, if they do not
+/// fit; Unimplemented for symbolic spatial dims or a symbolic dim of w.
 absl::StatusOr<Decomposition::Value> Convolved(Decomposition& d, Decomposition::Value x,
                                                Decomposition::Value w, int w_input);
 

@@ -7,7 +7,7 @@ namespace {
 
 using Value = Decomposition::Value;
 
-// Coordinates and weights, so that rounding moves no element to another place.
+// Type of coordinates and weights: rounding must not move a coordinate to another element.
 constexpr DType kExact = DType::kF64;
 
 // One dim: [resized] coordinates in elements of x, computed in f64.
@@ -30,7 +30,8 @@ class CroppedDim {
       ASSIGN_OR_RETURN(auto first, d_.Apply("Mul", {begin, Number(last_)}));
       ASSIGN_OR_RETURN(at_, d_.Apply("Add", {first, step}));
     }
-    // Regions are f32: what they only miss by their rounding is meant to lie on an element.
+    // Regions are f32. Rounding to f32 puts a coordinate that misses an element only by their
+    // rounding error on that element.
     ASSIGN_OR_RETURN(rounded_, CastTo(d_, at_, DType::kF32));
     ASSIGN_OR_RETURN(rounded_, CastTo(d_, rounded_, kExact));
     return absl::OkStatus();
@@ -72,7 +73,7 @@ class CroppedDim {
     return sum;
   }
 
-  // y, or the value for what lies outside of x.
+  // y, with extrapolation_value at coordinates outside x.
   absl::StatusOr<Value> Extrapolate(Value y) {
     ASSIGN_OR_RETURN(auto inside, Inside(rounded_));
     ASSIGN_OR_RETURN(inside, Along(inside, d_.type(y).shape.rank()));
@@ -141,7 +142,7 @@ class CroppedDim {
     return sum;
   }
 
-  // Weights of elements that x does not have are given to the others.
+  // Sets the weights of elements outside x to 0 and scales the others to sum 1.
   absl::Status Exclude(const std::vector<Value>& elements, std::vector<Value>* weights) {
     Value total = Number(0);
     std::vector<Value> kept;

@@ -6,9 +6,10 @@
 
 namespace fusion {
 
-/// Input 0 with `dims` resized as kTfCropAndResize does, the part of each that is shown being known
-/// to a run only: `roi`, floats [2 n] of which elements position and position + n are begin and end
-/// of a dim. Positions are those in `dims`. Unimplemented for antialiasing.
+/// Input 0 with `dims` resized as kTfCropAndResize does, for a region that is known only at run
+/// time. `roi`, the value of input 1 of the call, is a list of 2 * dims.size() floats: the begins
+/// of all `dims`, then the ends, in units of the whole dim (ResampledDim::roi_begin). Unimplemented
+/// for antialiasing, for an empty dim and beyond kMaxResampleEntries result elements along a dim.
 absl::StatusOr<Decomposition::Value> CroppedAtRun(Decomposition& d, const Resampling& how,
                                                   const std::vector<ResampledDim>& dims,
                                                   Decomposition::Value roi);

@@ -7,22 +7,23 @@
 
 namespace fusion {
 
-/// What the fused ops of ONNX Runtime share: the activation that one ends with, its name in the
-/// attribute "activation", absent or empty for none.
+/// The activation that ends a fused op of ONNX Runtime. Attribute "activation" names it; absent or
+/// empty: none. Supported: Clip, Elu, HardSigmoid, LeakyRelu, Relu, Selu, Sigmoid, Softplus,
+/// Softsign, Tanh, ThresholdedRelu; others are Unimplemented.
 
-/// Its numbers come from attributes of the call: `prefix` + "alpha", "beta" or "gamma"
-/// (FusedGemm).
+/// activation(y). Its parameters are the attributes `prefix` + "alpha", "beta" and "gamma", each
+/// optional (FusedGemm).
 absl::StatusOr<Decomposition::Value> ActivatedByName(Decomposition& d, Decomposition::Value y,
                                                      std::string_view prefix);
-/// Its numbers come from the list in the attribute `list`, in ONNX's order of the activation's
-/// attributes (FusedConv).
+/// activation(y). Its parameters are the list in attribute `list`, in ONNX's order of the
+/// activation's attributes (FusedConv). InvalidArgument for a list of another length.
 absl::StatusOr<Decomposition::Value> ActivatedByList(Decomposition& d, Decomposition::Value y,
                                                      std::string_view list);
 
 /// The attributes of FusedConv and NhwcFusedConv.
 std::vector<ParamSpec> FusedConvParams();
-/// activation(Conv(inputs 0 to 2) + input 3), inputs 2 and 3 at choice; `channels_last`: inputs 0
-/// and 3 and the result have their channels last.
+/// activation(Conv(inputs 0 to 2) + input 3); inputs 2 and 3 may be absent. `channels_last`:
+/// channels are the last dim of inputs 0 and 3 and of the result.
 absl::StatusOr<Decomposition::Value> FusedConvolution(Decomposition& d, bool channels_last);
 
 }  // namespace fusion

@@ -6,33 +6,35 @@
 
 namespace fusion {
 
-/// What NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss share. Input 0 holds a number per
-/// class, [N, C, d1, ..], input 1 the index of the class that is meant, [N, d1, ..], and input 2,
-/// if present, a weight per class, [C].
+/// Common steps of NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss. Input 0: a score per
+/// class, [N, C, d1, ..]. Input 1: the index of the target class, i32 or i64 [N, d1, ..]. Input 2,
+/// optional: a weight per class, [C].
 
-/// "reduction" (none, mean, sum; absent: mean) and "ignore_index" (absent: nothing is ignored).
+/// The attributes "reduction" (none, mean, sum; absent: mean) and "ignore_index" (absent: no target
+/// is ignored).
 std::vector<ParamSpec> LossParams();
 
-/// InvalidArgument unless the inputs have these shapes and types.
+/// InvalidArgument unless the inputs have these shapes and types and "reduction" is known.
 absl::Status CheckLossInputs(const OpCall& call);
 
-/// Losses are computed in f32 at least, whatever the type of input 0.
+/// The type in which losses are computed: f64 for an input 0 of f64, else f32.
 DType LossTypeOf(const OpCall& call);
 
-/// Which class is meant, i64, and where it is ignored.
+/// The targets, in the shape of input 1.
 struct LossTargets {
-  Decomposition::Value meant = 0;
-  /// bool; negative: nowhere.
+  Decomposition::Value meant = 0;  // the target class, i64
+  /// bool: the target is ignored. Negative: none is.
   Decomposition::Value ignored = -1;
 };
 absl::StatusOr<LossTargets> LossTargetsOf(Decomposition& d);
 
-/// The class that is meant; 0 where it is ignored, as it need not exist there.
+/// The target classes, with 0 for ignored targets, whose class need not exist.
 absl::StatusOr<Decomposition::Value> NamedClasses(Decomposition& d, const LossTargets& targets);
 
-/// What the node gives for `losses`, one of LossTypeOf for each target: each times the weight of
-/// its class, which is 0 where the class is ignored; reduced; as the type of input 0. The mean is
-/// the sum divided by that of the weights: NaN if all are ignored.
+/// The output of the op for `losses`, one loss of type LossTypeOf for each target. Multiplies each
+/// by the weight of its class (0 if it is ignored), applies "reduction" and casts to the type of
+/// input 0. The mean is the sum of losses divided by the sum of weights: NaN if all targets are
+/// ignored.
 absl::StatusOr<Decomposition::Value> ReducedLoss(Decomposition& d, Decomposition::Value losses,
                                                  const LossTargets& targets);
 

@@ -4,7 +4,7 @@
 
 namespace fusion {
 
-/// What LpPool and GlobalLpPool share: y = (the sum of |x|^p)^(1/p) over some elements.
+/// Common steps of LpPool and GlobalLpPool: y = (sum of |x|^p)^(1/p) over a set of elements.
 
 /// Attribute "p" (absent: 2). InvalidArgument if it is below 1 or input 0 is not of a float type.
 absl::StatusOr<int64_t> LpOrder(const OpCall& call);

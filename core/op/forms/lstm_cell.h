@@ -6,10 +6,10 @@
 
 namespace fusion {
 
-/// The cell of an LSTM: c = f . c' + i . g(x Wc + h' Rc), h = o . h(c) with gates i, o, f;
-/// attribute "input_forget" couples i and f.
+/// The cell of an LSTM: c = f . c' + i . g(x Wc + h' Rc), h = o . h(c). c' and h' are the previous
+/// states; i, o, f are the gates. With attribute "input_forget" f = 1 - i.
 RecurrentCell LstmCell(const AttrMap& attrs);
-/// Its attributes.
+/// The attributes of an LSTM.
 std::vector<ParamSpec> LstmParams();
 
 }  // namespace fusion

@@ -4,27 +4,32 @@
 
 namespace fusion {
 
-/// What normalisations share, those of ONNX Runtime above all.
+/// Common steps of normalisations, mostly of ONNX Runtime's.
 
-/// Input 0 divided by the root of the mean of its squares plus attribute "epsilon", over the axes
-/// from "axis" on, in f32 at least, then times input 1, which decides the type. `inverse`, if asked
-/// for: one over the root. InvalidArgument, naming the input, for what is no float or does not fit.
+/// RMS normalisation: input 0 / sqrt(mean(input 0 ^ 2) + epsilon) * input 1. The mean is over the
+/// axes from attribute "axis" (-1) on; "epsilon" is an attribute (1e-5). Computed in
+/// StatisticsType; the result has the type of input 1. `*inverse`, if given, is set to 1 /
+/// sqrt(..). InvalidArgument, naming the input, unless both are floats and input 1 broadcasts to
+/// input 0.
 absl::StatusOr<Decomposition::Value> RmsNormalised(Decomposition& d,
                                                    Decomposition::Value* inverse = nullptr);
 
-/// Inputs 0 and 1 and, if there, input `bias`, added. The residual may lack batch entries: [rows,
-/// n] or [1, rows, n]. InvalidArgument, naming the input, for what does not fit.
+/// Input 0 + input 1 (the residual) + input `bias`, if present. The residual broadcasts to input 0:
+/// it may be [rows, n] or [1, rows, n]. InvalidArgument, naming the input, if they do not fit, or
+/// if an input from 2 on is not one value per coordinate along the last dim.
 absl::StatusOr<Decomposition::Value> SkipSum(Decomposition& d, int bias);
 
-/// The attributes of the normalisation over the last dim.
+/// Attributes of the normalisation step over the last dim: "axis" -1 and "epsilon" of the call
+/// (absent: 1e-12).
 AttrMap SkipNormAttrs(const OpCall& call);
 
 /// The attributes of GroupNorm and SkipGroupNorm.
 std::vector<ParamSpec> GroupNormParams();
 
-/// x [batch, height, width, channels], standardised over each of the groups of channels that
-/// attribute "groups" says, times input 1 plus input 2 (one value for each channel), through what
-/// attribute "activation" says: 0 nothing, 1 y * sigmoid(y). Of x's type, computed in f32.
+/// Group normalisation of x [batch, height, width, channels]: standardises each of the "groups"
+/// groups of channels (an attribute), multiplies by input 1 and adds input 2 (one value per
+/// channel). Attribute "activation": 0 none, 1 y * sigmoid(y). Computed in f32; the result has x's
+/// type. InvalidArgument, naming the input or attribute, if they do not fit.
 absl::StatusOr<Decomposition::Value> GroupNormalised(Decomposition& d, Decomposition::Value x);
 
 }  // namespace fusion

@@ -243,7 +243,7 @@ absl::StatusOr<Decomposition::Value> ProductScale(Decomposition& d, Decompositio
   const Shape& shape = d.call().shape(b);
   const int axis = shape.rank() - 1;
   ASSIGN_OR_RETURN(auto scale, QuantisationOf(d, b_scale, rank, rank - 1, shape.dim(axis)));
-  // Rounded once, here: what is beyond f32 is infinite whoever computes it.
+  // Rounded exactly once: a product beyond f32 is infinite however it is computed.
   const DType type = d.type(scale).dtype;
   ASSIGN_OR_RETURN(a_scale, CastTo(d, a_scale, DType::kF64));
   ASSIGN_OR_RETURN(scale, CastTo(d, scale, DType::kF64));

@@ -23,7 +23,8 @@ std::vector<std::string> Words(const std::string& list) {
   return words;
 }
 
-// The functions ONNX allows, with the numbers they take from activation_alpha and activation_beta.
+// The activations of ONNX, and the defaults of the parameters that they take from activation_alpha
+// and activation_beta.
 struct ActivationRow {
   std::string_view name;
   bool takes_alpha;
@@ -63,8 +64,8 @@ Activation MakeActivation(const ActivationRow& row, double alpha, double beta) {
   return [attrs, name = row.name](Decomposition& d, Value x) { return d.Apply(name, {x}, attrs); };
 }
 
-// All of them, direction by direction. The lists of numbers are used up by the activations that
-// take one.
+// The activations of all directions, in order. Each takes its parameters from the front of the
+// lists.
 absl::StatusOr<std::vector<Activation>> Activations(const AttrMap& attrs, const RecurrentCell& cell,
                                                     size_t directions) {
   std::vector<std::string> names;
@@ -152,7 +153,7 @@ absl::Status CheckQuantisedWeight(const OpCall& call, int input, std::string_vie
   return absl::OkStatus();
 }
 
-// Operand of lengths that only a run knows: behind all others.
+// Operand of lengths that are known only at run time: the last one.
 int LengthsInput(const OpCall& call) { return call.def().max_inputs - 1; }
 
 // A batch or a length that is open yet is checked once it is bound.
@@ -342,7 +343,7 @@ class Recurrence {
     return d_.Apply("Where", {any, x, d_.Scalar(d_.type(x).dtype, 0)});
   }
 
-  // One step; behind the end of a sequence its state stays. `active`: [batch, 1], or kAll.
+  // One step; after the end of a sequence its state does not change. `active`: [batch, 1], or kAll.
   absl::StatusOr<RecurrentState> Step(Decomposition& d, const RecurrentStep& step, Value active) {
     ASSIGN_OR_RETURN(RecurrentState after, cell_.step(d, step));
     if (active == kAll) return after;
@@ -357,7 +358,7 @@ class Recurrence {
     return after;
   }
 
-  // The hidden states of all steps, zero behind the ends of sequences: [steps, 1, batch, hidden].
+  // The hidden states of all steps, zero after the ends of sequences: [steps, 1, batch, hidden].
   absl::StatusOr<Value> Shown(Value all) {
     if (active_ == kAll) return all;
     ASSIGN_OR_RETURN(Value active, d_.Apply("Unsqueeze", {active_}, {{"axes", Dims{1}}}));
@@ -380,7 +381,8 @@ class Recurrence {
     return out;
   }
 
-  // Everything that all steps of one direction share; `projected` gets [steps, batch, columns].
+  // The operands that are the same in all steps of one direction; `projected` gets [steps, batch,
+  // columns].
   absl::StatusOr<RecurrentStep> Prepare(int64_t direction, Value x, Value* projected) {
     RecurrentStep step{.hidden_size = sizes_.hidden, .clip = d_.call().attrs().Float("clip", 0)};
     ASSIGN_OR_RETURN(const RecurrentWeight w, WeightOf(1, direction));
@@ -422,8 +424,8 @@ class Recurrence {
     if (cell_.has_cell_state) {
       ASSIGN_OR_RETURN(step.before.cell, InitialState(5, direction));
     }
-    // Where a state is quantised, its last place decides what the next step computes: steps are
-    // apart from each other, so that each begins with one and the same state whoever computes it.
+    // If the state is quantised, its last bit affects the next step. Steps are then not unrolled,
+    // so that fusion cannot change the rounding of the state between two steps.
     const bool apart = cell_.quantised_weights && steps() > 1;
     if (apart || d_.options().short_repeats || steps() > kMostStepsWrittenOut || steps() == 0) {
       return Repeated(backwards, step, projected, all);

@@ -8,39 +8,39 @@
 
 namespace fusion {
 
-/// Recurrent ops (RNN, GRU, LSTM) as the steps of their sequence: of a short one all of them, one
-/// behind the other; of a long one a Repeat of one step. The products of all inputs with the input
-/// weights are one MatMul before the first step.
+/// Expansion of recurrent ops (RNN, GRU, LSTM). A short sequence is unrolled; a long one becomes a
+/// Repeat of one step. One MatMul before the first step multiplies all inputs by the input weights.
 
-/// Longest sequence that is written out, but for Decomposition::Options::short_repeats and for
-/// quantised weights. A step that is written out may fuse with its neighbours.
+/// Longest sequence that is unrolled. Unrolled steps can fuse with each other. With
+/// Decomposition::Options::short_repeats nothing is unrolled, with quantised weights only one step.
 inline constexpr int64_t kMostStepsWrittenOut = 16;
 
-/// Hidden state and, for an LSTM, cell state: [batch, hidden]. kZero: all zeros, not written down.
+/// Hidden state and, for an LSTM, cell state: [batch, hidden]. kZero: all zeros, without a value.
 struct RecurrentState {
   static constexpr Decomposition::Value kZero = -1;
   Decomposition::Value hidden = kZero;
   Decomposition::Value cell = kZero;
 };
 
-/// A weight [k, columns]. Quantised, if it has a scale: 8-bit integers, less `zero`, times `scale`,
-/// which are one for all or one for each column.
+/// A weight [k, columns]. If `scale` is set it is quantised: (value - zero) * scale with 8-bit
+/// values; zero and scale hold one value or one for each column.
 struct RecurrentWeight {
   static constexpr Decomposition::Value kAbsent = -1;
   Decomposition::Value value = 0;
   Decomposition::Value zero = kAbsent;
   Decomposition::Value scale = kAbsent;
 };
-/// x times a weight; where that is quantised, x is too, as DynamicQuantizeLinear does.
+/// MatMul(x, weight). If the weight is quantised, x is quantised first by DynamicQuantizeLinear.
 absl::StatusOr<Decomposition::Value> Weighted(Decomposition& d, Decomposition::Value x,
                                               const RecurrentWeight& weight);
 
-/// One step's operands. A gate is a part of `hidden_size` columns, in ONNX's order.
+/// Operands of one step. Each gate has `hidden_size` columns; gates are in ONNX's order.
 struct RecurrentStep {
   static constexpr Decomposition::Value kAbsent = -1;
-  /// x W^T, with the input bias and, if merged, the recurrent bias: [batch, gates * hidden_size].
+  /// x W^T plus the input bias and, with merge_recurrent_bias, the recurrent bias: [batch, gates *
+  /// hidden_size].
   Decomposition::Value projected = 0;
-  RecurrentState before;
+  RecurrentState before;  // the previous state
   /// R^T: [hidden_size, gates * hidden_size].
   RecurrentWeight recurrent_weight;
   /// Rb: [gates * hidden_size]; kAbsent: none, or part of `projected`.
@@ -48,45 +48,49 @@ struct RecurrentStep {
   /// [3 * hidden_size]; kAbsent: none.
   Decomposition::Value peephole = kAbsent;
   int64_t hidden_size = 0;
-  /// Gates' inputs are cut to [-clip, clip]; 0: not. The cell state is not cut before its
-  /// activation h, although ONNX speaks of the input of all activations: onnxruntime does not.
+  /// Inputs of the gates are clipped to [-clip, clip]; 0: no clipping. The cell state is not
+  /// clipped before its activation h. ONNX clips the inputs of all activations; onnxruntime does
+  /// not.
   double clip = 0;
-  /// The activations f, g, h of this direction, clip not included.
+  /// The activations f, g, h of this direction, without clipping.
   using Activation =
       std::function<absl::StatusOr<Decomposition::Value>(Decomposition&, Decomposition::Value)>;
   std::vector<Activation> activation;
 };
 
-/// What an op adds to the common form.
+/// The cell of a recurrent op: everything that differs between RNN, GRU and LSTM.
 struct RecurrentCell {
   int gates = 1;
   bool has_cell_state = false;
-  /// The recurrent bias is added to the projected inputs once; else it is left to `step`.
+  /// True: the recurrent bias is part of RecurrentStep::projected. False: `step` adds it.
   bool merge_recurrent_bias = true;
-  /// W and R are quantised and stand for [directions, input or hidden, gates * hidden]; behind P
-  /// follow scale and zero point of each, [directions] or [directions, gates * hidden].
+  /// W and R are quantised, [directions, input or hidden, gates * hidden]. Their scales and zero
+  /// points, [directions] or [directions, gates * hidden], are the inputs after P.
   bool quantised_weights = false;
   std::vector<std::string> default_activations;
+  /// Appends one step; returns the next state.
   std::function<absl::StatusOr<RecurrentState>(Decomposition&, const RecurrentStep&)> step;
 };
 
-/// Inputs X, W, R, B, initial_h[, initial_c, P] and sequence_lens, which is an attribute if it is
-/// known; outputs Y, Y_h[, Y_c]. Of static shapes. Behind the end of a sequence its state stays
-/// what it is and Y is 0; backwards a sequence begins at its own end.
+/// OpDef::decompose of an op with this cell. Inputs X, W, R, B, initial_h[, initial_c, P];
+/// sequence_lens is an attribute if it is constant, else the last input. Outputs Y, Y_h[, Y_c].
+/// After the end of a sequence its state does not change and Y is 0. A reverse pass starts at the
+/// end of each sequence. Unimplemented for symbolic dims; InvalidArgument if inputs or attributes
+/// do not fit.
 absl::StatusOr<Decomposition::Value> DecomposeRecurrence(Decomposition& d,
                                                          const RecurrentCell& cell);
-/// OpDef::symbolic_types of an op of this cell, whose `step` may be missing.
+/// OpDef::symbolic_types of an op with this cell. `cell.step` may be empty.
 absl::StatusOr<std::vector<TensorType>> RecurrenceTypes(const OpCall& call,
                                                         const RecurrentCell& cell);
 
-/// The attributes the three ops share.
+/// The attributes that the three ops have in common.
 std::vector<ParamSpec> RecurrentParams();
 
-/// Columns of gates [first, first + count) of `value` (its last dim).
+/// The columns (last dim) of `value` that belong to the gates [first, first + count).
 absl::StatusOr<Decomposition::Value> GateColumns(Decomposition& d, Decomposition::Value value,
                                                  int64_t hidden_size, int64_t first,
                                                  int64_t count = 1);
-/// activation(value, cut to the step's clip).
+/// step.activation[activation] of `value`, clipped to step.clip.
 absl::StatusOr<Decomposition::Value> Activate(Decomposition& d, const RecurrentStep& step,
                                               size_t activation, Decomposition::Value value);
 

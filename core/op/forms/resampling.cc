@@ -163,8 +163,8 @@ absl::StatusOr<TapTable> MakeTapTable(const Resampling& how, const ResampledDim&
   for (int64_t i = 0; i < dim.resized; ++i) {
     Job::Step(table.taps);
     double x = OriginalCoordinate(how.coordinates, dim, i);
-    // Scales are f32: what they only miss by their rounding is meant to lie on an element, in the
-    // middle between two or at the border.
+    // Scales are f32. Rounding to f32 corrects a coordinate that misses an element, the middle of
+    // two or the border only by their rounding error.
     const double rounded = static_cast<float>(x);
     if (how.coordinates == ResampleCoordinates::kTfCropAndResize) {
       table.inside[static_cast<size_t>(i)] = rounded >= 0 && rounded <= last;
@@ -181,7 +181,7 @@ absl::StatusOr<TapTable> MakeTapTable(const Resampling& how, const ResampledDim&
   return nearest ? table : WithoutIdleTaps(std::move(table));
 }
 
-// The extent of `dim` as one of `rank` dims of which the others are 1.
+// Dims of extent 1, except `extent` at `axis`.
 Dims AlongAxis(int rank, int axis, int64_t extent) {
   Dims dims(static_cast<size_t>(rank), 1);
   dims[static_cast<size_t>(axis)] = extent;
@@ -199,7 +199,7 @@ int64_t RepeatsOf(const std::vector<int64_t>& index, int64_t extent) {
   return repeats;
 }
 
-// For indices below `extent`. Plans carry the tables, so they are no wider than they have to be.
+// The narrowest index type for indices below `extent`: plans contain the tables.
 DType IndexType(int64_t extent) {
   return extent <= std::numeric_limits<int32_t>::max() ? DType::kI32 : DType::kI64;
 }
@@ -271,7 +271,7 @@ absl::StatusOr<Value> ReducedSum(Decomposition& d, Value x, int axis, const TapT
   return d.Apply("ReduceSum", {terms}, {{"axes", Dims{axis + 1}}, {"keepdims", int64_t{0}}});
 }
 
-// `y` with the value for what lies outside wherever a coordinate along `axis` does.
+// `y` with `value` at coordinates outside the dim `axis`.
 absl::StatusOr<Value> Extrapolated(Decomposition& d, Value y, int axis, const TapTable& table,
                                    double value) {
   if (std::find(table.inside.begin(), table.inside.end(), false) == table.inside.end()) return y;

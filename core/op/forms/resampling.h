@@ -7,13 +7,13 @@
 
 namespace fusion {
 
-/// How Resize and Upsample read a tensor at places between its elements. Names and formulas are
-/// those of ONNX's Resize; everything is known when the op is taken apart, so that a dim becomes
-/// tables of indices and weights.
+/// Interpolation of Resize and Upsample. Names and formulas are those of ONNX's Resize. All
+/// parameters are known when the op is decomposed: each dim becomes constant tables of indices and
+/// weights.
 
 enum class ResampleFilter { kNearest, kLinear, kCubic };
 
-/// Where an element of the result lies in the original.
+/// How the coordinate of a result element maps to a coordinate of the original.
 enum class ResampleCoordinates {
   kHalfPixel,
   kHalfPixelSymmetric,
@@ -24,7 +24,7 @@ enum class ResampleCoordinates {
   kTfCropAndResize,
 };
 
-/// Which element kNearest takes.
+/// How kNearest rounds a coordinate to an element.
 enum class ResampleRounding {
   kRoundPreferFloor,
   kRoundPreferCeil,
@@ -38,12 +38,12 @@ struct Resampling {
   ResampleCoordinates coordinates = ResampleCoordinates::kHalfPixel;
   ResampleRounding rounding = ResampleRounding::kRoundPreferFloor;
   double cubic_coefficient = -0.75;
-  /// The weights of elements outside of the tensor are given to the others; else the border's
-  /// element stands for them.
+  /// True: elements outside the tensor get weight 0 and the other weights are scaled to sum 1.
+  /// False: the border element is used for them.
   bool exclude_outside = false;
-  /// Filters become wider where a dim shrinks.
+  /// Widens the filter if a dim shrinks.
   bool antialias = false;
-  /// What lies outside of the tensor with kTfCropAndResize.
+  /// Value outside the tensor, kTfCropAndResize only.
   double extrapolation_value = 0;
 };
 
@@ -55,25 +55,25 @@ struct ResampledDim {
   double scale = 1;
   /// scale * original: `resized` before it was rounded.
   double length = 0;
-  /// kTfCropAndResize: the part of the original that is shown, from 0 to 1.
+  /// kTfCropAndResize: the part of the original that is read; 0 is the first element, 1 the last.
   double roi_begin = 0;
   double roi_end = 1;
 };
 
-/// Entries of the tables of one dim, at most.
+/// Largest number of table entries of one dim; more is Unimplemented.
 inline constexpr int64_t kMaxResampleEntries = int64_t{1} << 22;
 
-/// Extent of a dim of extent `original` times a scale, as ONNX infers it. InvalidArgument unless
-/// the scale is positive and the extent below kMaxExtent.
+/// floor(original * scale) in f32, as ONNX infers it. InvalidArgument unless the scale is positive
+/// and finite and the result is at most kMaxExtent.
 absl::StatusOr<int64_t> ScaledExtent(int64_t original, double scale);
 
-/// Input 0 with `dims` resized one after the other, those that shrink most first: y = sum_k
-/// x[index_k] * weight_k along each, with as many k as the filter reaches. kNearest takes any
-/// element type, the others numeric ones; integers are computed in f64 and cut off.
+/// Input 0 with `dims` resized one after the other, in ascending order of scale. Along each dim y =
+/// sum_k x[index_k] * weight_k over the taps k of the filter. kNearest takes any element type, the
+/// others numeric types (else InvalidArgument). Integers are computed in f64 and truncated.
 absl::StatusOr<Decomposition::Value> Resampled(Decomposition& d, const Resampling& how,
                                                std::vector<ResampledDim> dims);
 
-/// The type in which elements of `type` are weighted and added: f64 for f64 and integers, else f32.
+/// The type in which elements of `type` are interpolated: f64 for f64 and integers, else f32.
 DType InterpolationType(DType type);
 
 }  // namespace fusion

@@ -5,7 +5,7 @@
 namespace fusion {
 namespace {
 
-// Far more than any model asks for; keeps every product of two inside 64 bits.
+// Far above the needs of models; a product of two fits in 64 bits.
 constexpr int64_t kMaxStep = int64_t{1} << 24;
 
 // Attribute `name`, one number per spatial dim; `fallback` each if it is absent.
@@ -38,7 +38,7 @@ absl::StatusOr<AutoPad> AutoPadOf(const OpCall& call) {
                          ", expected NOTSET, SAME_UPPER, SAME_LOWER or VALID");
 }
 
-// The output is as long as the input divided by the stride; what that needs is filled on both
+// auto_pad SAME: the output extent is ceil(input / stride); the needed padding is split over both
 // sides.
 void PadToSame(bool upper, Window* w) {
   w->count = (w->extent + w->stride - 1) / w->stride;
@@ -93,7 +93,7 @@ absl::Status CountWindows(bool ceil_mode, size_t dim, Window* w) {
   }
   w->count = room / w->stride + 1;
   bool more = ceil_mode && room % w->stride != 0;
-  // A window that would start behind the input sees nothing.
+  // A window that starts after the input and its begin padding is dropped.
   if (more && w->count * w->stride < w->extent + w->pad_begin) ++w->count;
   return absl::OkStatus();
 }
@@ -244,7 +244,7 @@ absl::StatusOr<std::vector<Slide>> SlidesOf(const OpCall& call,
              .kernel = kernel[d],
              .stride = strides[d],
              .dilation = dilations[d]};
-    // WindowsOf has refused what does not fit; what is left is an auto_pad dim without elements.
+    // WindowsOf rejected windows that do not fit; only an empty dim with auto_pad remains.
     if (w.extent >= w.span()) RETURN_IF_ERROR(CountWindows(/*ceil_mode=*/false, d, &w));
     slides.push_back({w.kernel, w.stride, w.dilation, w.count});
   }

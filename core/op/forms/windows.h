@@ -6,7 +6,7 @@
 
 namespace fusion {
 
-/// How a window slides over one spatial dim, as Conv and the pools of ONNX say it.
+/// How a window slides over one spatial dim, for ONNX's Conv and pools. All in elements.
 struct Window {
   int64_t extent = 0;  // of the input, without padding
   int64_t kernel = 1;
@@ -14,71 +14,74 @@ struct Window {
   int64_t dilation = 1;
   int64_t pad_begin = 0;
   int64_t pad_end = 0;
-  /// Windows, one output element each.
+  /// Number of windows; each gives one output element.
   int64_t count = 0;
-  /// Elements behind the input that some window covers: at most pad_end, or more if the last window
-  /// of a ceil_mode pool hangs over the padding. What of pad_end no window reaches is left out.
+  /// Number of elements after the input that windows cover. It is below pad_end if no window
+  /// reaches the end of the padding, and above it if the last window of a ceil_mode pool extends
+  /// beyond.
   int64_t fill_end = 0;
 
-  /// Elements from the first to the last of a window.
+  /// Distance from the first to the last element of a window, both included.
   int64_t span() const { return (kernel - 1) * dilation + 1; }
   bool operator==(const Window&) const = default;
 };
 
-/// The windows over the dims of input 0 behind batch and channel, from the attributes auto_pad,
-/// strides, dilations, pads and ceil_mode (all optional) and the kernel's extents. InvalidArgument,
-/// naming the attribute, for what contradicts itself; Unimplemented for a symbolic spatial dim.
+/// The windows over the spatial dims of input 0 (all after batch and channel), from the extents
+/// `kernel` and the optional attributes auto_pad, strides, dilations, pads and ceil_mode.
+/// InvalidArgument, naming the attribute, if they do not fit; Unimplemented for a symbolic spatial
+/// dim.
 absl::StatusOr<std::vector<Window>> WindowsOf(const OpCall& call,
                                               const std::vector<int64_t>& kernel);
-/// The same with the kernel's extents from attribute kernel_shape, as the pools say them.
+/// The same, with the extents of the kernel from attribute kernel_shape (pools).
 absl::StatusOr<std::vector<Window>> PoolWindowsOf(const OpCall& call);
 
-/// How ConvTranspose spreads each element of one spatial dim over a window of the output.
+/// How ConvTranspose spreads each element along one spatial dim over a window of the output.
 struct SpreadWindow {
   int64_t extent = 0;  // of the input
   int64_t kernel = 1;
   int64_t stride = 1;
   int64_t dilation = 1;
-  /// Elements of all windows together that are cut off before the first element of the output.
+  /// Number of elements, of the union of all windows, that are dropped before the output begins.
   int64_t cut_begin = 0;
-  /// Elements of the output. Those behind all windows are 0.
+  /// Extent of the output. Elements after the last window are 0.
   int64_t count = 0;
 };
 
-/// The same attributes as WindowsOf reads, but ceil_mode, and output_padding and output_shape, as
-/// ConvTranspose means them.
+/// The windows of a ConvTranspose, from the attributes of WindowsOf except ceil_mode, and from
+/// output_padding and output_shape. Errors as WindowsOf.
 absl::StatusOr<std::vector<SpreadWindow>> SpreadWindowsOf(const OpCall& call,
                                                           const std::vector<int64_t>& kernel);
 
-/// The attributes WindowsOf reads and kernel_shape.
+/// The attributes auto_pad, dilations, kernel_shape, pads and strides. ceil_mode is not included.
 std::vector<ParamSpec> WindowParams();
 
-/// `x` with what the windows cover before and behind the spatial dims filled with the constant
-/// `value`; `x` itself if they cover nothing.
+/// Pads the spatial dims of `x` with the constant `value` by pad_begin and fill_end of `windows`;
+/// `x` itself if no padding is needed.
 absl::StatusOr<Decomposition::Value> FillAround(Decomposition& d, Decomposition::Value x,
                                                 const std::vector<Window>& windows,
                                                 const Expr& value);
 
-/// {"strides", "dilations"} of the windows, for the steps that slide over an input without padding.
+/// The attributes "strides" and "dilations" of the windows, for steps on a padded input (SlidesOf).
 AttrMap StrideAttrs(const std::vector<Window>& windows);
 
-/// A window sliding over one dim that needs no padding.
+/// A window that slides over one dim without padding.
 struct Slide {
   int64_t kernel = 1;
   int64_t stride = 1;
   int64_t dilation = 1;
-  int64_t count = 0;
+  int64_t count = 0;  // number of windows
 };
 
-/// The windows of kernels of these extents over the last dims of input 0, from the attributes
-/// "strides" and "dilations" (absent: 1).
+/// The windows of extents `kernel` over the last kernel.size() dims of input 0, from the attributes
+/// "strides" and "dilations" (absent: 1). Errors as WindowsOf.
 absl::StatusOr<std::vector<Slide>> SlidesOf(const OpCall& call, const std::vector<int64_t>& kernel);
 
-/// Appends an axis for each slide: "ow", "oh" and "ow", ... over the windows (and to
-/// `body->write`), or "kw", ... over the elements of a window.
+/// Append an axis for each slide and return the axis numbers. AppendOutputAxes: over the windows
+/// ("ow"; "oh", "ow"; ...), also appended to `body->write`. AppendKernelAxes: over the elements of
+/// a window ("kw", ...).
 std::vector<int> AppendOutputAxes(const std::vector<Slide>& slides, LoopBody* body);
 std::vector<int> AppendKernelAxes(const std::vector<Slide>& slides, LoopBody* body);
-/// stride * output + dilation * kernel: where each slide reads.
+/// For each slide the index stride * output axis + dilation * kernel axis that it reads.
 IndexMap SlideIndex(const std::vector<Slide>& slides, const std::vector<int>& output,
                     const std::vector<int>& kernel);
 

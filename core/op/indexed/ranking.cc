@@ -8,7 +8,8 @@ namespace fusion {
 
 RankKey RankKeyOf(bool largest, const Expr& x, const Expr& coordinate, int64_t extent) {
   if (!IsFloat(x.type())) return {.value = x, .place = coordinate};
-  // NaN is among the infinities, before them where the largest come first, else behind them.
+  // NaN is mapped to infinity; its place puts it before the infinities if the largest come first,
+  // else after them.
   const Expr nan = Expr::Unary(ScalarOp::kIsNan, x);
   const Expr behind = coordinate + Expr::ConstInt(DType::kI64, extent);
   return {.value = Expr::Select(nan, ConstLike(x, std::numeric_limits<double>::infinity()), x),

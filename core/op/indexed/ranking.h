@@ -4,33 +4,34 @@
 
 namespace fusion {
 
-/// The order in which TopK gives the elements of a row: the largest first, or the smallest; equal
-/// ones as they stand. NaN counts as larger than any number.
+/// The order of TopK along a row: descending or ascending, equal elements by position. NaN is
+/// larger than any number.
 
-/// Where an element stands in that order, said without NaN: by `value`, elements of one value by
-/// `place` (i64), the lowest first. `place` modulo the extent of the row is the coordinate.
+/// Sort key of an element, without NaN: first by `value`, then by ascending `place` (i64). `place`
+/// modulo the extent of the row is the coordinate of the element.
 struct RankKey {
   Expr value;
   Expr place;
 };
+/// The key of element `x` at `coordinate` (i64) of a row of `extent` elements.
 RankKey RankKeyOf(bool largest, const Expr& x, const Expr& coordinate, int64_t extent);
 
-/// bool: an element of key `a` comes before one of key `b`.
+/// bool: an element with key `a` precedes one with key `b`.
 Expr ComesBefore(bool largest, const RankKey& a, const RankKey& b);
 
-/// A loop over input 0 that leaves one element along the attribute "axis", to find what comes next
-/// in the order that the attribute "largest" chooses.
+/// A loop over input 0 that reduces attribute "axis" to extent 1, to find the next element in the
+/// order that attribute "largest" selects.
 struct RestLoop {
-  LoopBody body;  // without value and reduction
-  RankKey key;    // of the element at hand
-  Expr rest;      // bool: it comes after what was found before
+  LoopBody body;  // value and reduction are not set
+  RankKey key;    // of the current element
+  Expr rest;      // bool: it comes after the element that was found before
 };
-/// Inputs `previous` and `previous + 1`, if present, hold value and place of the key that was found
-/// before in each row; inputs between are read as they are. InvalidArgument unless they fit,
-/// Unimplemented for a symbolic dim along "axis".
+/// Inputs `previous` and `previous + 1`, if the call has them, hold value and place of the key that
+/// was found before in each row. All inputs from 1 on have extent 1 along "axis". InvalidArgument
+/// unless they fit, Unimplemented for a symbolic dim along "axis".
 absl::StatusOr<RestLoop> LoopOverRest(const OpCall& call, int previous);
 
-/// The attributes of the ops that look along a row: "axis" and "largest" (absent: 0 and 1).
+/// The attributes "axis" (absent: 0) and "largest" (absent: 1).
 std::vector<ParamSpec> RankParams();
 bool RanksLargestFirst(const OpCall& call);
 

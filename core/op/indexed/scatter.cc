@@ -36,7 +36,7 @@ absl::StatusOr<Decomposition::Value> ScatterElements(Decomposition& d) {
   if (std::find(named.begin(), named.end(), 0) != named.end()) {
     return d.Apply("Identity", {d.in(0)});
   }
-  // Only the corner that indices reach changes: what lies behind it is put back dim by dim.
+  // Only the corner within the extents of `indices` changes. The rest is concatenated dim by dim.
   std::vector<Decomposition::Value> corners = {d.in(0)};
   for (int i = 0; i < data.rank(); ++i) {
     const int64_t extent = indices.dim(i).value();

@@ -4,26 +4,25 @@
 
 namespace fusion {
 
-/// What the ops are made of whose outputs have as many elements as the values of an input say
-/// (OpDef::counted).
+/// Common steps of ops whose output extents depend on input values (OpDef::counted).
 
-/// The elements of a list that a run chooses.
+/// Elements of a list of n elements that are selected at run time.
 struct Selection {
-  /// i64[n]: where they are, ascending; then the last of them again, so that what is made of these
-  /// is as valid as that. If there are none: some place.
+  /// i64[n]: their positions, ascending. The rest repeats the last position, or is 0 if nothing is
+  /// selected, so that every entry is a valid position.
   Decomposition::Value places = 0;
-  /// i64: how many there are.
+  /// i64 scalar: the number of selected elements.
   Decomposition::Value count = 0;
 };
 
-/// Those at which `chosen`, bool[n], is true.
+/// The elements for which `chosen`, bool[n], is true.
 absl::StatusOr<Selection> ChosenElements(Decomposition& d, Decomposition::Value chosen);
 
-/// x as a list.
+/// x as a list (rank 1), row-major.
 absl::StatusOr<Decomposition::Value> Flattened(Decomposition& d, Decomposition::Value x);
 
-/// The coordinates along each dim of elements that are named by their place in row-major order, as
-/// a new dim of extent `dims.size()` (at least 1) at `axis`.
+/// Converts row-major positions in a tensor of `dims` to coordinates. The result has a new dim at
+/// `axis`, of extent `dims.size()`, which must be at least 1.
 absl::StatusOr<Decomposition::Value> CoordinatesOf(Decomposition& d, Decomposition::Value places,
                                                    const Dims& dims, int64_t axis);
 

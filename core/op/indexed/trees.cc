@@ -14,7 +14,7 @@ namespace {
 
 using Value = Decomposition::Value;
 
-// A set is asked member by member: each is a node of its own.
+// Replaces each kMember node by a chain of kEqual nodes, one for each member.
 void ReplaceSets(TreeEnsemble* trees) {
   const size_t count = trees->nodes.size();
   for (size_t i = 0; i < count; ++i) {
@@ -66,7 +66,7 @@ absl::Status CheckNodes(const TreeEnsemble& trees, int64_t features) {
   return absl::OkStatus();
 }
 
-// Levels until all are at leaves. Every node is looked at once.
+// Depth of the deepest tree; InvalidArgument for a cycle. Linear in the number of nodes.
 absl::StatusOr<int64_t> DepthOf(const TreeEnsemble& trees) {
   constexpr int64_t kUnseen = -1;
   constexpr int64_t kOpen = -2;
@@ -304,7 +304,7 @@ class TreeWalk {
     return given[0];
   }
 
-  // What the leaves give, over all trees: [rows, targets].
+  // The combined weights of the reached leaves of all trees: [rows, targets].
   absl::StatusOr<Value> Summed(Value at) {
     const bool extremum = trees_.sum == TreeSum::kMin || trees_.sum == TreeSum::kMax;
     const double none = !extremum ? 0
@@ -323,7 +323,7 @@ class TreeWalk {
     if (trees_.sum == TreeSum::kSum) return d_.Apply("ReduceSum", {y}, over);
     ASSIGN_OR_RETURN(y,
                      d_.Apply(trees_.sum == TreeSum::kMin ? "ReduceMin" : "ReduceMax", {y}, over));
-    // A target that no leaf counts for.
+    // Targets without a contribution of any leaf become 0.
     ASSIGN_OR_RETURN(auto untouched, d_.Apply("Equal", {y, Number(none)}));
     return d_.Apply("Where", {untouched, Number(0), y});
   }
@@ -338,7 +338,7 @@ Value NumberLike(Decomposition& d, Value y, double value) {
   return d.Scalar(d.type(y).dtype, value);
 }
 
-// A softmax of those that are not zero, which stay so; of nothing else all are one half.
+// Softmax of the non-zero scores; zeros stay 0. If all scores are zero, each result is 0.5.
 absl::StatusOr<Value> SoftmaxZero(Decomposition& d, Value y) {
   const Value tiny = NumberLike(d, y, 1e-7);
   ASSIGN_OR_RETURN(auto magnitude, d.Apply("Abs", {y}));

@@ -7,10 +7,10 @@
 
 namespace fusion {
 
-/// Decision trees as ONNX's ai.onnx.ml has them: all rows go down all trees side by side, one level
-/// at a time, by reads of tables that hold the nodes.
+/// Decision trees of ONNX's ai.onnx.ml. All rows descend all trees in parallel, one level at a
+/// time; the nodes are constant tables that are read by index.
 
-/// What a node asks of the feature x and its split s.
+/// The condition of a node, between its feature x and its split s. kMember: x is in `members`.
 enum class TreeMode : uint8_t {
   kLessOrEqual,
   kLess,
@@ -21,29 +21,32 @@ enum class TreeMode : uint8_t {
   kMember,
   kLeaf,
 };
+/// How the weights of the leaves that a row reaches are combined over all trees.
 enum class TreeSum : uint8_t { kAverage, kSum, kMin, kMax };
+/// "post_transform" of scores.
 enum class TreeTransform : uint8_t { kNone, kSoftmax, kLogistic, kSoftmaxZero, kProbit };
 
 struct TreeNode {
   TreeMode mode = TreeMode::kLeaf;
   int64_t feature = 0;
   double split = 0;
-  bool nan_is_true = false;
+  bool nan_is_true = false;     // the condition holds for x = NaN
   std::vector<double> members;  // kMember
-  int64_t if_true = 0;          // nodes
+  int64_t if_true = 0;          // number of the next node
   int64_t if_false = 0;
 };
 
-/// A share of a leaf in a target.
+/// The contribution of a leaf to a target.
 struct TreeWeight {
-  int64_t leaf = 0;  // node
+  int64_t leaf = 0;  // number of the node
   int64_t target = 0;
   double weight = 0;
 };
 
+/// Trees over one list of nodes; each root starts a tree.
 struct TreeEnsemble {
   std::vector<TreeNode> nodes;
-  std::vector<int64_t> roots;
+  std::vector<int64_t> roots;  // numbers of nodes
   std::vector<TreeWeight> weights;
   int64_t targets = 1;
   TreeSum sum = TreeSum::kSum;
@@ -51,17 +54,17 @@ struct TreeEnsemble {
   std::vector<double> base;  // added to each target; empty: nothing
 };
 
-/// Nodes, members of sets among them, and numbers that all leaves have for all targets, at most.
+/// Largest product of the number of nodes (each member of a set counts as one) and of targets.
 inline constexpr int64_t kMaxTreeNodes = int64_t{1} << 22;
-/// Levels that are written out; deeper trees are a repeat.
+/// Largest depth that is unrolled; deeper trees become a Repeat.
 inline constexpr int64_t kMostTreeLevelsWrittenOut = 12;
 
-/// Scores [rows, targets] of input 0, [rows, features], in f64 if that is its type, else in f32.
-/// InvalidArgument where nodes name what there is not or go round in circles; Unimplemented beyond
-/// kMaxTreeNodes.
+/// Scores [rows, targets] of input 0, [rows, features], with `base` and `transform` applied; f64 if
+/// that is its type, else f32. InvalidArgument if the trees are invalid (missing features, nodes or
+/// targets, cycles); Unimplemented for symbolic dims and beyond kMaxTreeNodes.
 absl::StatusOr<Decomposition::Value> TreeScores(Decomposition& d, TreeEnsemble trees);
 
-/// What a post_transform makes of scores [rows, targets].
+/// Applies `transform` to scores [rows, targets].
 absl::StatusOr<Decomposition::Value> TransformedScores(Decomposition& d,
                                                        Decomposition::Value scores,
                                                        TreeTransform transform);
