@@ -10,15 +10,15 @@ namespace {
 
 struct Centre {
   bool steady = false;
-  /// What it would be if all elements were equal to one: of a mean the element; of the larger of
-  /// two maxima that of either. Empty: unknown.
+  /// The value of the centre if all elements were equal to a given one: for a mean, the element;
+  /// for the larger of two maxima, an element of either. Empty: unknown.
   std::vector<Expr> elements;
 };
 
 constexpr size_t kMostElements = 4;
 constexpr size_t kMostChoices = 16;
 
-// The y of a weighted mean sum(w * y) / sum(w); empty if it is none.
+// The y of a weighted mean sum(w * y) / sum(w); empty if the quotient has another form.
 Expr Averaged(const Expr& top_value, const Expr& weight_value, Leaves& leaves) {
   Expr top = leaves.Resolved(top_value);
   Expr weight = leaves.Resolved(weight_value);
@@ -101,7 +101,7 @@ class CentreFinder {
     Centre a = Of(e.arg(0));
     Centre b = Of(e.arg(1));
     Centre out{.steady = a.steady && b.steady, .elements = {}};
-    // The sum of two things that are folded apart has no elements of its own.
+    // The sum of two separate reductions has no elements.
     if (both) return out;
     for (const Expr& x : a.elements) {
       for (const Expr& y : b.elements) out.elements.push_back(Expr::Binary(e.op(), x, y));
@@ -128,7 +128,7 @@ class CentreFinder {
     return leaf.kind == Leaf::kState && leaf.monoid == (op == ScalarOp::kMax ? "max" : "min");
   }
 
-  // What a state is multiplied or divided by, and perhaps negated.
+  // A state that is multiplied or divided by a factor, or negated.
   struct Scaled {
     Expr state;
     Expr factor;  // empty: -1
@@ -147,7 +147,7 @@ class CentreFinder {
     return Scaled{.state = e.arg(state), .factor = other, .op = e.op()};
   }
 
-  // A weighted mean, its divisor perhaps kept away from 0.
+  // A weighted mean top / bottom. The divisor may be max(sum, c) or sum + c to avoid 0.
   Centre OfMean(const Expr& top, const Expr& bottom) {
     if (std::optional<Scaled> scaled = OfScaled(top)) {
       Centre out = OfMean(scaled->state, bottom);

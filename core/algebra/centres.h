@@ -6,18 +6,24 @@
 
 namespace fusion {
 
-/// Whether a sum may follow its centres from tile to tile without losing more digits than the same
-/// sum does when it is taken apart into those of its elements and those of its centres.
+/// True if a running sum may be updated whenever its centres change from tile to tile
+/// (AlgebraRule::kShift), without losing more digits than if it were separated into sums of its
+/// elements and sums of its centres.
 ///
-/// A sum of what is at most linear in its centres may, if each centre is *steady*: what it is taken
-/// for after a few tiles (sums extrapolated to the whole) is of the size of what it is made from.
-/// So are extrema, sums and means of anything, added up and scaled, and weighted means (weights not
-/// negative); no other function is: a reciprocal of a sum, say, has a pole that partial sums come
-/// near to. A sum of higher degree squares what it must lose again, so that its terms may not be
-/// larger than those of the final sum: it must be a polynomial in how far elements are from their
-/// own mean or extremum (central moments), where the partial centre lies among the elements.
-/// `rest`: over slices, fixed leaves and `centres`, which are leaves of kind kCentre. Adds leaves.
-/// `curved`: those of the centres, in their order, that occur in terms of a degree above 1.
+/// If all terms are at most linear in the centres, every centre must be *steady*: its value after a
+/// few tiles (sums extrapolated to the whole dim) has the magnitude of the values that it is
+/// computed from. Steady are extrema, sums and means of anything; sums of these, also scaled; and
+/// weighted means with non-negative weights. No other function counts as steady: the reciprocal of
+/// a sum, for example, has a pole that partial sums may approach.
+///
+/// In terms of higher degree the error of a partial centre is squared and must cancel later, so the
+/// terms must not be larger than those of the final sum. They must be polynomials in the distances
+/// of elements from their own mean or extremum (central moments), because then the partial centre
+/// lies among the elements.
+///
+/// `rest`: the summed expression, over slices, fixed leaves and `centres`. `centres`: indices of
+/// leaves of kind kCentre. `curved`: those of `centres`, in the same order, that occur in terms of
+/// degree above 1. May add leaves to `leaves`.
 bool CanFollow(const Expr& rest, const std::vector<int>& centres, const std::vector<int>& curved,
                Leaves* leaves);
 

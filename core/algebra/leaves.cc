@@ -12,7 +12,7 @@ Course Opposite(Course c) {
   return c == Course::kRises ? Course::kFalls : c == Course::kFalls ? Course::kRises : c;
 }
 
-// Of something that rises with either of two.
+// The course of a function that is non-decreasing in both arguments.
 Course Both(Course a, Course b) {
   if (a == Course::kConstant) return b;
   if (b == Course::kConstant || a == b) return a;
@@ -87,7 +87,7 @@ bool Leaves::NonNegative(const Expr& e) {
 Course Leaves::FindCourse(const Expr& e) {
   if (!HasState(e)) return Course::kConstant;
   auto of = [&](int i) { return CourseOf(e.arg(i)); };
-  auto constant_sign = [&](int i) {  // of an argument that is no state: 1, -1 or 0 for unknown
+  auto constant_sign = [&](int i) {  // of a state-free argument: 1 (>= 0), -1 (< 0), 0 unknown
     if (HasState(e.arg(i))) return 0;
     if (IsNonNegative(e.arg(i))) return 1;
     bool negative = e.arg(i).op() == ScalarOp::kConst && e.arg(i).value() < 0;
@@ -151,8 +151,8 @@ bool Leaves::BeginsBelowZero(const Expr& e) const {
 }
 
 bool Leaves::IsBoundedAbove(const Expr& e) {
-  // The value is not above the one that it has with each maximum replaced by an element of it, if
-  // it falls with the maximum; likewise for minima.
+  // If the value falls with a maximum, replacing the maximum by one of its elements gives an upper
+  // bound; likewise for minima.
   std::vector<int> states;
   Expr flat = e;
   auto expand = [&](const Expr& l) -> Expr {
@@ -194,7 +194,7 @@ bool Leaves::IsOfDistances(const Expr& e, const std::vector<int>& distances,
                            const std::vector<Expr>& elements) {
   std::set<std::string> of;
   for (int d : distances) of.insert(Expr::Input(d, DType::kF32).ToString());
-  // What varies with the elements; numbers and what is fixed may stand anywhere.
+  // Leaves that vary with the elements. Constants and fixed leaves are allowed everywhere.
   std::set<std::string> others;
   for (const Expr& element : elements) {
     std::set<std::string> found;

@@ -18,10 +18,10 @@ constexpr int kMostPower = 8;
 // Powers and numbers beyond these are not multiplied out.
 constexpr int kMostTotalPower = 1 << 10;
 constexpr double kMostCoefficient = 1e100;
-// Choices inside each other that a bound is sought through, and polynomials looked at for one.
+// Limits of the search for a bound: depth of nested choices, and number of polynomials.
 constexpr int kMostDepth = 6;
 constexpr int kMostBoundSteps = 2000;
-// What reordering a few operations on doubles changes of a number, relative to it.
+// Relative difference that reordering a few operations on doubles may cause.
 constexpr double kRounding = 4 * std::numeric_limits<double>::epsilon();
 
 // A power of a sum of several monomials is kept as an atom under this op.
@@ -35,7 +35,7 @@ bool IsIntegerPower(const Expr& e, int* power) {
   return true;
 }
 
-// True if products of two such polynomials stay within what their fields hold.
+// True if the fields of a product of two such polynomials cannot overflow.
 bool IsSmall(const PolynomialPool::Polynomial& p) {
   return std::all_of(p.begin(), p.end(), [](const PolynomialPool::Monomial& m) {
     int total = 0;
@@ -46,8 +46,8 @@ bool IsSmall(const PolynomialPool::Polynomial& p) {
 
 }  // namespace
 
-// One number for all that a few roundings tell apart: a whole one if there is one, else the first
-// that was met.
+// One representative for all numbers that differ by a few roundings: an integer if there is one,
+// else the first that occurred.
 double PolynomialPool::Representative(double value) {
   double reach = kRounding * std::fabs(value);
   double whole = std::round(value);
@@ -59,7 +59,7 @@ double PolynomialPool::Representative(double value) {
 }
 
 PolynomialPool::Id PolynomialPool::Intern(Polynomial p) {
-  // Stable: sums of three equal ones depend on their order.
+  // Stable, because sums of three or more coefficients depend on their order.
   std::stable_sort(p.begin(), p.end(),
                    [](const Monomial& a, const Monomial& b) { return a.powers < b.powers; });
   Polynomial merged;
@@ -356,7 +356,7 @@ std::optional<PolynomialPool::Degrees> PolynomialPool::DegreesIn(
   return out;
 }
 
-// One monomial that no other one balances.
+// True if the monomial alone is bounded above.
 bool PolynomialPool::BoundedTerm(const Monomial& m, int depth) {
   if (m.powers.empty()) return true;
   if (m.powers.size() > 1) return false;

@@ -13,19 +13,21 @@
 
 namespace fusion {
 
-/// Expressions in a normal form that does not see how they were written: sums of products of powers
-/// of atoms, where an atom is a leaf or a function of normal forms. a * b - b * a is 0, e^a * e^b
-/// is e^(a + b), 2^a is e^(a ln 2), min is -max of negatives. Float arithmetic is taken as exact:
-/// coefficients that differ by no more than a few roundings of doubles are equal, so that the order
-/// in which they were multiplied does not show. Numbers that a narrower type has rounded stay
-/// apart: what differs by 1e-7 of a large value is no rounding of the result. Equal forms have
-/// equal numbers. Not thread-safe.
+/// Interned normal forms of expressions, independent of how these were written: sums of products of
+/// powers of atoms, where an atom is a leaf or a function of normal forms. a * b - b * a is 0,
+/// e^a * e^b is e^(a + b), 2^a is e^(a ln 2), min is -max of negatives. Equal forms have the same
+/// Id.
+///
+/// Float arithmetic counts as exact. Coefficients that differ by a few roundings of doubles count
+/// as equal, so the order of multiplications does not matter. Coefficients that differ by a
+/// rounding of a narrower type (1e-7 relative) stay different: for large values that difference is
+/// not a rounding error of the result. Not thread-safe.
 class PolynomialPool {
  public:
   using Id = int;
   struct Monomial {
     double coefficient = 1;
-    std::vector<std::pair<int, int>> powers;  // (atom, power), by atom; no power 0
+    std::vector<std::pair<int, int>> powers;  // (atom, power), sorted by atom; powers are not 0
   };
   using Polynomial = std::vector<Monomial>;
   struct Atom {
@@ -34,7 +36,7 @@ class PolynomialPool {
     std::string leaf;  // kInput, kAxis, kWithin, kConst (infinities, bools): its text
   };
 
-  /// `definition(i)`: what in<i> stands for in terms of other leaves; empty: nothing.
+  /// `definition(i)`: the definition of in<i> over other leaves; empty if it has none.
   explicit PolynomialPool(std::function<Expr(int)> definition)
       : definition_(std::move(definition)) {}
 
@@ -46,16 +48,17 @@ class PolynomialPool {
   const Polynomial& polynomial(Id id) const { return polynomials_[static_cast<size_t>(id)]; }
   const Atom& atom(int id) const { return atoms_[static_cast<size_t>(id)]; }
 
-  /// The degree of each monomial in the leaves `of` (inside selects that of what is selected) and
-  /// whether leaves of `others` occur beside them; empty if one of `of` is inside another function.
+  /// For each monomial (for a select, of its branches): the degree in the leaves `of`, and whether
+  /// leaves of `others` occur in it too. nullopt if one of `of` is inside another function. Leaves
+  /// are given by their text, as in Atom::leaf.
   using Degrees = std::set<std::pair<int, bool>>;
   std::optional<Degrees> DegreesIn(Id id, const std::set<std::string>& of,
                                    const std::set<std::string>& others);
-  /// The leaves that occur.
+  /// Adds the leaves that occur in a form, by their text, to `out`.
   void CollectLeaves(Id id, std::set<std::string>* out) const;
 
-  /// True if the value never exceeds some number, whatever the leaves are (NaN aside). False too
-  /// where many choices inside each other would have to be tried.
+  /// True if the value never exceeds some number, whatever the leaves are (NaN aside). False if
+  /// that is unknown, or if nested max and select would need too many cases.
   bool IsBoundedAbove(Id id);
 
  private:
@@ -77,14 +80,14 @@ class PolynomialPool {
   bool BoundedTerm(const Monomial& m, int depth);
 
   std::function<Expr(int)> definition_;
-  std::set<double> numbers_;  // that coefficients are, other than whole ones
+  std::set<double> numbers_;  // representatives of coefficients that are not integers
   std::vector<Polynomial> polynomials_;
   std::unordered_map<std::string, Id> id_of_;
   std::vector<Atom> atoms_;
   std::unordered_map<std::string, int> atom_of_;
   std::unordered_map<const void*, Id> known_;
-  std::vector<Expr> alive_;  // so that identities in known_ stay theirs
-  int bound_steps_ = 0;      // left for the bound that is sought
+  std::vector<Expr> alive_;  // keeps the keys of known_ (node addresses) valid
+  int bound_steps_ = 0;      // budget left of the current IsBoundedAbove
 };
 
 }  // namespace fusion

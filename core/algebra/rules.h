@@ -5,8 +5,8 @@
 
 namespace fusion {
 
-/// The laws of scalar arithmetic that separating an expression may use. Each is stated where it is
-/// applied; a test switches them off one by one.
+/// The laws of scalar arithmetic that the separation of expressions may use. A test disables them
+/// one by one.
 enum class AlgebraRule : uint8_t {
   kProduct,          // factors of a * b are those of a and of b
   kQuotient,         // a / b = a * b^-1; (a * b)^-1 = a^-1 * b^-1
@@ -14,7 +14,7 @@ enum class AlgebraRule : uint8_t {
   kCommonFactor,     // a * h + b * h = (a + b) * h
   kDistribute,       // (a + b) * c = a * c + b * c
   kSeparateSums,     // sum(a * h + b * g) = h * sum(a) + g * sum(b)
-  kShift,            // a sum of a polynomial in h follows h by its derivatives (Taylor)
+  kShift,            // a sum of a polynomial in h is updated by derivatives in h (Taylor)
   kExpOfSum,         // e^(a + h) = e^a * e^h
   kPowerOfConstant,  // c^a = e^(a * ln c), c > 0
   kExpOfLog,         // e^(log h) = h, e^(-log h) = 1 / h, e^(c log h) = h^c
@@ -25,16 +25,16 @@ enum class AlgebraRule : uint8_t {
   kRootOfProduct,    // sqrt(a * h) = sqrt(a) * sqrt(h), a, h >= 0
   kWidening,         // a cast to a wider type keeps every value
   kUnrounded,        // a value between two ops may keep more digits than its type has
-  kExtremumBounds,   // x <= max x: what e^(x - max x) stays below
-  kMonotoneState,    // a running maximum never falls, a sum of what is not negative neither
+  kExtremumBounds,   // x <= max x, so e^(x - max x) <= 1
+  kMonotoneState,    // a running maximum never falls, nor does a sum of non-negative elements
   kFiniteState,      // a state that starts at infinity is clamped to the finite numbers
 };
 inline constexpr int kAlgebraRuleCount = static_cast<int>(AlgebraRule::kFiniteState) + 1;
 
-/// Which laws may be used. A value.
+/// A set of allowed laws. A value.
 class AlgebraRules {
  public:
-  /// All of them.
+  /// Allows all laws.
   AlgebraRules() = default;
   AlgebraRules Without(AlgebraRule rule) const {
     AlgebraRules rules = *this;

@@ -8,10 +8,10 @@
 namespace fusion {
 namespace {
 
-// More terms than this are not worth separate sums.
+// Maximum number of terms of a separated sum.
 constexpr size_t kMostTerms = 6;
-// Longer products are taken as they are: expressions share their parts, so that the few nodes of a
-// hostile one may be very many factors.
+// Longer products are not separated: subexpressions are shared, so a hostile expression of few
+// nodes may have exponentially many factors.
 constexpr size_t kMostFactors = 16;
 
 Expr Multiplied(const Expr& a, const Expr& b) {
@@ -23,7 +23,8 @@ bool IsZero(const Expr& e) { return e.op() == ScalarOp::kConst && e.IsConst(0); 
 
 bool IsScaled(const Term& t) { return !t.factors.empty() || !t.running.empty(); }
 
-// Factors that come from outside of a mask count where it is false, too.
+// The mask of a product. Factors from outside of a mask also apply where it is false, so none is
+// left if both terms have factors.
 Expr PresenceOfProduct(const Term& a, const Term& b) {
   if (IsScaled(a) && IsScaled(b)) return {};
   return IsScaled(a) ? a.present : b.present;
@@ -120,7 +121,8 @@ std::vector<Term> Separator::Node(const Expr& e) {
   return Mixed(e);
 }
 
-// What stays as it is: a factor if only states are in it, else a rest with states.
+// Keeps `e` whole: as a factor if it has no slices, else as a rest with states, which sets
+// obstacle_.
 std::vector<Term> Separator::Mixed(const Expr& e, RefusalCode code) {
   if (!leaves_.HasSlice(e)) return {{.rest = {}, .factors = {e}, .running = {}}};
   std::string_view name = GetScalarInfo(e.op()).name;
@@ -142,7 +144,7 @@ bool Separator::SameFactors(const Term& a, const Term& b) {
   return Same(Product(a.factors, type), Product(b.factors, type));
 }
 
-// Divides the factors of `part` out of `whole`, if it has them all.
+// Removes the factors of `part` from `whole`. False, without effect, if it lacks one.
 bool Separator::TakeOff(const Term& part, Term* whole) {
   Term left = *whole;
   for (const Expr& f : part.factors) {
@@ -160,8 +162,8 @@ bool Separator::TakeOff(const Term& part, Term* whole) {
   return true;
 }
 
-// Fewer terms: those with equal factors become one; an addend made of states alone joins a rest
-// that the dim varies (a shift), so that what is nearly equal is subtracted before it is summed.
+// Merges terms with equal factors. Moves an addend over states alone into a rest that varies along
+// the dim (a shift), so that nearly equal values are subtracted before they are summed.
 std::vector<Term> Separator::Joined(std::vector<Term> terms, DType type) {
   std::vector<Term> out;
   for (Term& t : terms) {
@@ -179,7 +181,7 @@ std::vector<Term> Separator::Joined(std::vector<Term> terms, DType type) {
     }
   }
   auto varies = [&](const Term& t) { return t.HasRest() && leaves_.HasSlice(t.rest); };
-  // All that does not vary along the dim is one factor.
+  // The sum of all terms that do not vary along the dim becomes one factor.
   Term still;
   Expr sum;
   std::vector<Term> kept;
@@ -271,7 +273,8 @@ std::vector<Term> Separator::Sum(const Expr& e) {
   return out;
 }
 
-// A comparison of two values with a common factor that is not negative, without that factor.
+// A condition without states, equal to `e`: cancels a common non-negative factor of both sides of
+// comparisons. Empty if that is impossible.
 Expr Separator::Condition(const Expr& e) {
   if (!leaves_.HasState(e)) return e;
   if (!Has(AlgebraRule::kPositiveFactor)) return {};

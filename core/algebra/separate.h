@@ -8,43 +8,48 @@
 
 namespace fusion {
 
-/// One term of a sum that an expression was separated into: rest * product of `factors`.
+/// One term of the sum that an expression was separated into: `rest` times the product of
+/// `factors`.
 struct Term {
-  /// Empty: the term is the product of its factors alone. May hold running exponents; holds states
-  /// where nothing could separate them.
+  /// The part that varies along the dim. Empty: 1. May contain running exponents. Contains states
+  /// only if no law could separate them (Separator::obstacle).
   Expr rest;
   std::vector<Expr> factors;  // over states and fixed leaves
-  std::vector<int> running;   // leaves of exponents in `rest`, each a factor e^in<i> of the term
-  /// Where this is false the term is 0 whatever its factors are, even where they are infinite or
-  /// NaN: a mask over what they scale. Empty: they count everywhere.
+  std::vector<int> running;   // kRunning leaves i in `rest`, each a factor e^in<i> of the term
+  /// A mask: where it is false the term is 0, even if its factors are infinite or NaN. Empty: no
+  /// mask.
   Expr present = {};
 
   bool HasRest() const { return !rest.empty(); }
 };
 
-/// An expression as a sum: `free` has no states, `states` nothing that varies along the dim.
+/// An expression as a sum: `free` contains no states, each of `states` contains nothing that varies
+/// along the dim.
 struct Addends {
   Expr free;  // empty: 0
   std::vector<Expr> states;
-  /// Where this is false the sum is an infinity whatever all of `states` are. Empty: they count
-  /// everywhere.
+  /// Where it is false the sum is infinite whatever `states` are. Empty: no such mask.
   Expr present = {};
-  bool mixed = false;  // no such form was found
+  bool mixed = false;  // no such form was found; the other fields mean nothing
 };
 
-/// Takes expressions over Leaves apart into what varies along the dim and what depends on states,
-/// by the laws of AlgebraRules. Arithmetic is taken as exact. Not thread-safe.
+/// Separates expressions over Leaves into parts that vary along the dim and parts that depend on
+/// states, by the laws of AlgebraRules. Arithmetic counts as exact. Not thread-safe.
 class Separator {
  public:
-  /// `leaves` outlives this object; running exponents are added to it.
+  /// `leaves` must outlive this object, which adds running exponents to it.
   explicit Separator(Leaves* leaves) : leaves_(*leaves) {}
 
-  /// `e` as a sum of terms, as few as the laws allow. A value without states is one term.
+  /// `e` as a sum of terms: terms with equal factors are merged. An expression without states is
+  /// one term. Never fails: what no law separates becomes a rest with states, and sets obstacle().
+  /// Memoised.
   std::vector<Term> Separate(const Expr& e);
+  /// `e` as a sum of a part without states and parts without slices; Addends::mixed if the laws do
+  /// not give such a sum.
   Addends SeparateSum(const Expr& e);
 
-  /// Why the last expression that kept states in a rest could not be taken apart. Empty if there
-  /// was none.
+  /// Why the last expression with states in a rest could not be separated. Empty if there was no
+  /// such expression.
   const Refusal& obstacle() const { return obstacle_; }
 
  private:
@@ -81,14 +86,14 @@ class Separator {
   std::vector<Expr> alive_;
   Refusal obstacle_;
   bool in_sum_ = false;
-  int sum_steps_ = 0;  // left for the sum that is being taken apart
+  int sum_steps_ = 0;  // budget left of the current SeparateSum
 };
 
 /// The product of a term's rest and factors.
 Expr Whole(const Term& term, DType type);
 
-/// d e / d in<leaf>, simplified where an argument is 0 or 1. Empty if `e` has no derivative that is
-/// again made of sums and products: in<leaf> is inside another function.
+/// d e / d in<leaf>, simplified where an argument is 0 or 1. Empty if `e` has no
+/// derivative made of sums and products alone: in<leaf> is inside another function.
 Expr Derivative(const Expr& e, int leaf);
 
 }  // namespace fusion

@@ -6,8 +6,8 @@
 namespace fusion {
 namespace {
 
-// Longer sums are taken as they are: expressions share their parts, so that the few nodes of a
-// hostile one may be very many addends.
+// Longer sums are not separated: subexpressions are shared, so a hostile expression of few nodes
+// may have exponentially many addends.
 constexpr int kMostSumSteps = 400;
 
 bool IsInfinite(const Expr& e) {
@@ -55,7 +55,7 @@ std::vector<Term> Separator::Exponential(const Expr& exponent, const Expr& origi
     }
   }
   Expr rest = parts.free.empty() ? Expr::Const(type, 0) : parts.free;
-  // h^c waits until the end where nothing can overflow without it.
+  // h^c is applied after the sum if nothing can overflow without it.
   bool bounded = leaves_.IsBoundedAbove(running.empty() ? rest : rest + running);
   // Of an infinity above, the exponential is no 0.
   if (!bounded) t.present = {};
@@ -72,11 +72,11 @@ std::vector<Term> Separator::Exponential(const Expr& exponent, const Expr& origi
   }
   if (parts.free.empty()) return {{.rest = {}, .factors = {original}, .running = {}}};
   bool falls = leaves_.CourseOf(running) == Course::kFalls;
-  // Powers that could not wait are part of it now.
+  // Powers that could not be deferred are part of it now.
   bool small = bounded || (!powers.empty() && leaves_.IsBoundedAbove(rest + running));
   // Followed where it can be: a factor of the whole may be 0 where the sum without it is infinite.
   if (!(falls && small) && leaves_.IsBoundedAbove(rest)) {
-    // Small enough without the states: they wait until the end.
+    // Bounded without the states: they are applied after the sum.
     t.rest = Expr::Unary(ScalarOp::kExp, rest);
     t.factors.push_back(Expr::Unary(ScalarOp::kExp, running));
     return {std::move(t)};
@@ -104,7 +104,7 @@ void Separator::AddState(const Expr& e, double sign, Addends* out) {
   out->states.push_back(sign < 0 ? Negated(e) : e);
 }
 
-// Adds sign * e.
+// Adds sign * e to `out`; false if it cannot be separated.
 bool Separator::SumParts(const Expr& e, double sign, Addends* out) {
   if (--sum_steps_ < 0) return false;
   if (!leaves_.HasState(e)) {
@@ -170,7 +170,8 @@ bool Separator::ScaledSum(const Expr& e, double sign, bool first, Addends* out) 
   return true;
 }
 
-// A choice between, or the larger of, sums with the same addend; an infinity has every addend.
+// A select between, or a maximum of, sums with the same addend over states. An infinite branch
+// counts as having that addend.
 bool Separator::SharedSum(const Expr& e, double sign, bool first, Addends* out) {
   bool select = e.op() == ScalarOp::kSelect;
   if (!Has(select ? AlgebraRule::kSelect : AlgebraRule::kSharedAddend)) return false;

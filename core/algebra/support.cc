@@ -13,7 +13,7 @@ namespace fusion {
 namespace {
 
 constexpr size_t kMostBounds = 16;
-// Beyond it sums and products of coordinates might not fit their type.
+// Limit for constants and coefficients, so that sums and products of coordinates fit their type.
 constexpr int64_t kLargest = int64_t{1} << 30;
 
 Region Intersection(Region a, const Region& b) {
@@ -33,7 +33,7 @@ bool IsPositiveConstant(const Expr& e) {
 
 constexpr double kMargin = 1e-6;
 
-// Up to here every whole number is one of the type. 0: of a type whose numbers are not looked at.
+// Every integer up to this magnitude is exact in the type. 0: the type is not supported.
 double LargestExact(DType type) {
   switch (type) {
     case DType::kI64:
@@ -65,7 +65,7 @@ class Finder {
   enum Question : uint8_t { kNonZero, kAbove, kTrue, kFalse };
   static constexpr double kMinusInfinity = -std::numeric_limits<double>::infinity();
 
-  // Expressions share their parts: each is asked each question once.
+  // Subexpressions are shared: each question is answered once per node.
   UpperRegion Memoised(const Expr& e, Question question) {
     std::pair<const void*, Question> key{e.id(), question};
     auto known = known_.find(key);
@@ -76,7 +76,7 @@ class Finder {
     } else {
       found.region = question == kNonZero ? FindNonZero(e) : FindTruth(e, question == kTrue);
     }
-    // Fewer bounds hold more.
+    // Dropping bounds only enlarges the region.
     if (found.region.size() > kMostBounds) found.region.resize(kMostBounds);
     known_.emplace(key, found);
     return found;
@@ -140,7 +140,7 @@ class Finder {
     return rest->region;
   }
 
-  // The running exponents of a sum and all else of it. False if it is too long.
+  // Splits a sum into its running exponents and the rest. False if it is too long.
   bool Addends(const Expr& e, std::vector<int>* running, std::optional<UpperRegion>* rest) {
     if (e.op() == ScalarOp::kAdd && running->size() < kMostBounds) {
       return Addends(e.arg(0), running, rest) && Addends(e.arg(1), running, rest);
@@ -159,7 +159,7 @@ class Finder {
     return number ? std::optional(e.value()) : std::nullopt;
   }
 
-  // Of what is -inf the sum is, too; of another bound only that with a number is known.
+  // A sum with -inf is -inf. For finite bounds only the sum with a constant is known.
   static UpperRegion Sum(const UpperRegion& a, const UpperRegion& b, std::optional<double> a_number,
                          std::optional<double> b_number) {
     if (b_number.has_value()) return {a.region, a.bound + *b_number};
@@ -281,8 +281,8 @@ class Finder {
     }
   }
 
-  // A whole number as a function of coordinates; nothing where numbers grow out of all use, or
-  // somewhere out of what their type holds exactly.
+  // `e` as an affine function of coordinates; nullopt if it is not affine with integers, or if
+  // values may exceed kLargest or the exact range of their type.
   std::optional<IndexExpr> Affine(const Expr& e) {
     auto known = affine_.find(e.id());
     if (known != affine_.end()) return known->second;
@@ -296,7 +296,7 @@ class Finder {
     return found;
   }
 
-  // Nothing that the function gives anywhere is further from 0.
+  // The largest magnitude of the function over all coordinates.
   double LargestOf(const IndexExpr& e) const {
     double low = static_cast<double>(e.constant());
     double high = low;
@@ -365,7 +365,7 @@ Region Hull(const Region& a, const Region& b) {
   Region out;
   for (const IndexExpr& e : a) {
     for (const IndexExpr& f : b) {
-      // Of two bounds that differ by a number the looser one holds both.
+      // Of two bounds that differ by a constant, the looser one contains both.
       if (e.terms() != f.terms()) continue;
       out.push_back(e.constant() >= f.constant() ? e : f);
       break;

@@ -9,15 +9,18 @@
 
 namespace fusion {
 
-/// Where masks leave something: from the comparisons of coordinates in an expression, the region
-/// outside of which it is 0 or -inf. A region is the set of points where every one of some affine
-/// functions of the coordinates is at least 0; an empty list is everywhere. Derived from the
-/// expression, never from the name of a mask; what is not affine narrows nothing.
+/// A region of points: those where each of these affine functions of the coordinates is >= 0. An
+/// empty list is the whole space.
+///
+/// The functions below derive the region outside of which a masked expression is 0 or -inf, from
+/// the comparisons of coordinates in the expression. They do not depend on names of masks.
+/// Comparisons that are not affine do not narrow the region, so a region may be too large but never
+/// too small.
 using Region = std::vector<IndexExpr>;
 
-/// Outside of it the expression is 0 (NaN and infinities aside: a masked NaN counts as masked).
+/// The region outside of which `e` is 0. Ignores NaN and infinities: a masked NaN counts as masked.
 Region RegionOfNonZero(const Expr& e, const Leaves& leaves);
-/// Outside of it the expression is -inf.
+/// The region outside of which `e` is -inf.
 Region RegionAboveMinusInfinity(const Expr& e, const Leaves& leaves);
 
 /// Outside of `region` the expression is at most `bound`.
@@ -25,18 +28,20 @@ struct UpperRegion {
   Region region;
   double bound = -std::numeric_limits<double>::infinity();
 };
-/// Where finite numbers stand for -inf, too, as exporters have it.
+/// As RegionAboveMinusInfinity, but finite constants that exporters use instead of -inf are masks
+/// too: outside of the region `e` is at most the bound.
 UpperRegion RegionAboveMasks(const Expr& e, const Leaves& leaves);
 
-/// Outside of `region` the expression is 0, provided that each of these running exponents (by leaf)
-/// is at most its number: what is masked by a finite number underflows then.
+/// Outside of `region` the expression is 0, provided that each running exponent in `at_most` (leaf
+/// index -> limit) does not exceed its limit: then exponentials of values masked by a finite number
+/// underflow.
 struct UnderflowRegion {
   Region region;
   std::map<int, double> at_most;
 };
 UnderflowRegion RegionOfNoUnderflow(const Expr& e, const Leaves& leaves);
 
-/// Holds both.
+/// A region that contains both.
 Region Hull(const Region& a, const Region& b);
 
 }  // namespace fusion

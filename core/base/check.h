@@ -10,8 +10,8 @@ namespace fusion {
 
 }  // namespace fusion
 
-/// Only for bugs of ours, with a sentence that says what we guarantee. Request bytes, files,
-/// toolchain output and ONNX never reach it: they are checked with Status.
+/// Aborts if an invariant of ours is broken; `sentence` states the invariant. Only for our own
+/// bugs: request bytes, files, toolchain output and ONNX are validated with Status.
 #define FUSION_CHECK(condition, sentence)                              \
   do {                                                                 \
     if (!(condition)) [[unlikely]]                                     \

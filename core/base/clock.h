@@ -16,7 +16,7 @@ class Clock {
   /// Wall time since the Unix epoch.
   virtual Nanoseconds UnixTime() const = 0;
 
-  /// The machine's clock; lives for ever.
+  /// The machine's clock. Never destroyed.
   static const Clock& Real();
 };
 

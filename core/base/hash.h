@@ -11,7 +11,7 @@
 
 namespace fusion {
 
-/// A SHA-256 digest: the name of everything that crosses a trust border (plans, kernels, sources).
+/// A SHA-256 digest. It names everything that crosses a trust boundary (plans, kernels, sources).
 struct Digest {
   std::array<uint8_t, 32> bytes{};
 
@@ -23,7 +23,7 @@ struct Digest {
   auto operator<=>(const Digest&) const = default;
 };
 
-/// The 32 bytes of `digest`, which outlives the view.
+/// The 32 bytes of `digest`, which must outlive the view.
 inline std::string_view BytesOf(const Digest& digest) {
   return {reinterpret_cast<const char*>(digest.bytes.data()), digest.bytes.size()};
 }
@@ -31,11 +31,11 @@ inline std::string_view BytesOf(const Digest& digest) {
 /// SHA-256 of `bytes`.
 Digest Sha256(std::string_view bytes);
 
-/// SHA-256 of the pieces behind each other, without joining them.
+/// SHA-256 of the concatenation of `pieces`, without copying them.
 Digest Sha256(const std::vector<std::string_view>& pieces);
 
-/// SHA-256 over pieces. Each Add is framed by its length and label, so that ("ab","c") and
-/// ("a","bc") differ.
+/// SHA-256 over labelled fields. Each field is framed by its label and length, so that ("ab","c")
+/// and ("a","bc") differ.
 ///
 ///   FieldHasher h;  h.Add("graph", canonical).Add("threads", 2);  Digest key = h.Finish();
 ///
@@ -49,7 +49,7 @@ class FieldHasher {
   const std::string& bytes() const { return bytes_; }
   Digest Finish() const { return Sha256(bytes_); }
 
-  /// The labels and values that `bytes` were made of; nullopt for bytes that are none of this form.
+  /// The labels and values of framed bytes, in order of Add; nullopt for bytes of another form.
   static std::optional<std::vector<std::pair<std::string, std::string>>> Fields(
       std::string_view bytes);
 

@@ -9,7 +9,7 @@ struct evp_md_ctx_st;
 
 namespace fusion {
 
-/// SHA-256 of bytes that come piece by piece and are not kept.
+/// Incremental SHA-256: hashes pieces in order and keeps none of them.
 ///
 ///   HashStream stream;  stream.Add(first);  stream.Add(second);  Digest digest = stream.Finish();
 ///
@@ -18,7 +18,7 @@ class HashStream {
  public:
   HashStream();
   void Add(std::string_view bytes);
-  /// Of all that was added; the last call.
+  /// The digest of all added bytes. No other call may follow.
   Digest Finish();
 
  private:

@@ -7,11 +7,12 @@
 
 namespace fusion {
 
-/// What an allocator rounds up and adds to one allocation, about.
+/// Approximate overhead of an allocator per allocation, rounding included.
 inline constexpr int64_t kAllocationBytes = 16;
 
-/// About how many bytes of heap a value holds, beside its own sizeof: what caches are charged. Each
-/// type has its overload next to it; parts that values share count for each of them.
+/// Approximate bytes of heap that a value holds, without its own sizeof. Caches charge entries by
+/// it. Each type declares its overload beside itself. A part that several values share counts for
+/// each of them.
 inline int64_t HeapBytes(const std::string& text) {
   constexpr size_t kInline = 15;
   if (text.capacity() <= kInline) return 0;

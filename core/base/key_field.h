@@ -5,18 +5,18 @@
 
 namespace fusion {
 
-/// A field of a full key, as a FieldHasher framed it. Refers to the key.
+/// One field of a full key that a FieldHasher framed. The views point into the key.
 struct FramedField {
   std::string_view label;
   std::string_view value;
 };
 
-/// Takes the first field off the front of `bytes`; nullopt at their end, or if they are none of
-/// this form.
+/// Removes the first field from the front of `bytes` and returns it; nullopt, with `bytes`
+/// unchanged, if they are empty or have another form.
 std::optional<FramedField> NextFramedField(std::string_view* bytes);
 
-/// The tenant that a full key is of, where tenants are kept apart; empty: of everybody. Copies
-/// nothing. Pure.
+/// The tenant of a full key, its field "tenant", if keys are separated by tenant; else empty: the
+/// key is shared by all tenants. Does not copy: the view points into `full_key`.
 std::string_view TenantOfKey(std::string_view full_key);
 
 }  // namespace fusion

@@ -17,7 +17,8 @@ namespace {
 constexpr std::array<std::string_view, 5> kLevelNames = {"debug", "info", "warning", "error",
                                                          "off"};
 
-// Most text of ours is, and then it is its own JSON: the library takes a microsecond for each.
+// True if the text needs no escapes in JSON, as most of our text. This saves the call of the
+// library, about a microsecond.
 bool IsPlain(std::string_view text) {
   return std::all_of(text.begin(), text.end(),
                      [](char c) { return c >= 0x20 && c < 0x7f && c != '"' && c != '\\'; });

@@ -14,10 +14,11 @@ namespace fusion {
 
 enum class LogLevel : uint8_t { kDebug, kInfo, kWarning, kError, kOff };
 
-/// "debug", "info", "warning", "error", "off".
+/// Parses "debug", "info", "warning", "error" or "off". InvalidArgument for any other word.
 absl::StatusOr<LogLevel> ParseLogLevel(std::string_view name);
 
-/// A name and a value of a log line. Refers to its text: use it only as an argument of Logger::Log.
+/// A name and a value of a log line. Does not own its text: use it only as an argument of
+/// Logger::Log.
 class LogField {
  public:
   LogField(std::string_view name, std::string_view value) : name_(name), value_(value) {}
@@ -39,12 +40,13 @@ class LogField {
   std::variant<std::string_view, bool, int64_t, double> value_;
 };
 
-/// Takes events, each one line of JSON: what happened (`event`, a fixed word) and its facts.
+/// Sink of events. Each is one line of JSON: what happened (`event`, a fixed word) and its fields.
+/// The line also has the trace id of the calling thread (ScopedTrace), if there is one.
 ///
 ///   logger.Warning("cache_entry_dropped", {{"kind", "plan"}, {"key", hex}, {"reason", why}});
 ///   -> {"time":"2026-11-21T17:00:00.123Z","level":"warning","event":"cache_entry_dropped",...}
 ///
-/// Passed by reference to whoever logs; it outlives them. Thread-safe.
+/// Objects that log hold a reference; the logger must outlive them. Thread-safe.
 class Logger {
  public:
   explicit Logger(LogLevel minimum) : minimum_(minimum) {}
@@ -71,16 +73,18 @@ class Logger {
     Log(LogLevel::kError, event, fields);
   }
 
-  /// What no level leaves out: who did what to whose data. The line has level "warning".
+  /// Logs who did what to whose data. Written whatever the minimum level is. The line has level
+  /// "warning".
   void Audit(std::string_view event, std::initializer_list<LogField> fields) {
     WriteLine(LogLevel::kWarning, event, fields);
   }
 
-  /// Drops everything; lives for ever.
+  /// A logger that drops everything. Never destroyed.
   static Logger& Silent();
 
  protected:
-  /// `members`: the members of the JSON object behind time and level: "event":"x","key":"12ab".
+  /// `members`: the members of the JSON object after time and level: "event":"x","key":"12ab".
+  /// Called by any thread, at once by several.
   virtual void Write(LogLevel level, const std::string& members) = 0;
 
  private:

@@ -8,8 +8,8 @@
 
 namespace fusion {
 
-/// The value below which a part of the samples lies, 0..1, interpolated between neighbours; 0.5 is
-/// the median. `sorted`: ascending, at least one.
+/// The value below which the fraction `part` (0..1) of the samples lies, interpolated linearly
+/// between neighbours; 0.5 gives the median. `sorted`: ascending, not empty.
 template <typename T>
 double QuantileOfSorted(const std::vector<T>& sorted, double part) {
   FUSION_CHECK(!sorted.empty(), "a quantile of something");
@@ -20,7 +20,7 @@ double QuantileOfSorted(const std::vector<T>& sorted, double part) {
                    rank - static_cast<double>(below));
 }
 
-/// The same of samples in any order.
+/// The same for samples in any order.
 inline double Quantile(std::vector<double> samples, double part) {
   std::sort(samples.begin(), samples.end());
   return QuantileOfSorted(samples, part);

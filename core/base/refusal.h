@@ -9,20 +9,20 @@
 
 namespace fusion {
 
-/// What became of a candidate for one kernel.
+/// The outcome for a candidate, a set of ops that might be one kernel.
 enum class Verdict : uint8_t {
   kChosen,
   kRefused,     // no kernel can hold it
-  kNoGain,      // it could be one kernel, and is not faster as one
-  kSuperseded,  // it could be one kernel and would gain; others that it excludes were taken
-  kForbidden,   // somebody asked for it not to be: the request, a rule, a failed kernel
+  kNoGain,      // one kernel is possible but not faster
+  kSuperseded,  // one kernel is possible and faster, but a competing group was chosen
+  kForbidden,   // excluded by the request, a rule or a failed kernel
 };
 
 /// Why a set of ops is not one kernel. A new reason is a new enumerator and a row of the table in
 /// refusal.cc; everything else (words on the wire, `fusionctl explain`, its legend) follows.
 enum class RefusalCode : uint8_t {
   kNone,
-  // Of the search.
+  // From the search for groups.
   kCyclic,
   kLoop,
   kOpaque,
@@ -34,7 +34,7 @@ enum class RefusalCode : uint8_t {
   kSuperseded,
   kPhases,
   kPipeline,
-  // Asked for.
+  // Requested or forced: by options, rules, locks, failures.
   kAlone,
   kPressure,
   kOpByOp,
@@ -42,7 +42,7 @@ enum class RefusalCode : uint8_t {
   kRegistered,
   kBias,
   kLocked,
-  // Of schedules; those of streaming follow.
+  // From lowering to a schedule. All codes from here on are IsOfSchedules.
   kReshape,
   kAlias,
   kShift,
@@ -53,7 +53,7 @@ enum class RefusalCode : uint8_t {
   kEmpty,
   kSideBySide,
   kLayout,
-  // Of streaming.
+  // From streaming a dim.
   kNeedsFinishedReduction,
   kCrossing,
   kShiftedState,
@@ -78,24 +78,24 @@ struct RefusalEntry {
   std::string_view meaning;  // one line for people
 };
 
-/// True if a schedule was tried, or several: reasons of schedules and of streaming.
+/// True for the codes of lowering and of streaming: at least one schedule was tried.
 constexpr bool IsOfSchedules(RefusalCode code) { return code >= RefusalCode::kReshape; }
 
 /// Every code but kNone, in the order of the enumerators.
 std::span<const RefusalEntry> RefusalTable();
-/// The row of a code; it must not be kNone.
+/// The row of `code`, which must not be kNone.
 const RefusalEntry& RefusalRow(RefusalCode code);
-/// The row of a word; null for one that this build does not know.
+/// The row of `word`; null if this build does not know the word.
 const RefusalEntry* FindRefusal(std::string_view word);
 
-/// A reason, and the case at hand in words with numbers. Empty: nothing stands against it.
+/// A refusal code, and a description of this case with its numbers. Empty: not refused.
 struct Refusal {
   RefusalCode code = RefusalCode::kNone;
   std::string words;
 
   bool empty() const { return code == RefusalCode::kNone; }
   Verdict verdict() const { return empty() ? Verdict::kChosen : RefusalRow(code).verdict; }
-  /// "alias: Softmax reads %5 along other dims than it is written"; empty if it is.
+  /// "alias: Softmax reads %5 along other dims than it is written"; "" if empty().
   std::string ToString() const;
 };
 
@@ -104,15 +104,15 @@ Refusal Refuse(RefusalCode code, const Parts&... parts) {
   return {code, StrCat(parts...)};
 }
 
-/// The same as a status, for functions that give something else: FailedPrecondition, its message
+/// The same as a status, for functions that return StatusOr: FailedPrecondition with the message
 /// Refusal::ToString().
 template <typename... Parts>
 absl::Status RefusalStatus(RefusalCode code, const Parts&... parts) {
   return FailedPrecondition(Refuse(code, parts...).ToString());
 }
 
-/// Inverse of Refusal::ToString. Text that begins with no word of the table is kNoSchedule, with
-/// all of it as words; empty text is none.
+/// Inverse of Refusal::ToString. Text that does not begin with a word of the table and ": " becomes
+/// kNoSchedule with the whole text as words. Empty text gives an empty Refusal.
 Refusal RefusalFrom(std::string_view text);
 
 }  // namespace fusion

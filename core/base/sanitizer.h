@@ -22,8 +22,8 @@ inline constexpr bool kThreadSanitized = false;
 
 #undef FUSION_HAS_FEATURE
 
-/// True in builds of AddressSanitizer and ThreadSanitizer: they reserve terabytes of address space,
-/// and a SIGSEGV exits with 1 (address) or 66 (thread).
+/// True in builds with AddressSanitizer or ThreadSanitizer. They reserve terabytes of address
+/// space, and turn a SIGSEGV into exit code 1 (address) or 66 (thread).
 inline constexpr bool kSanitized = kAddressSanitized || kThreadSanitized;
 
 }  // namespace fusion

@@ -22,7 +22,7 @@ bool IsHex(std::string_view text) {
 }  // namespace
 
 std::string TraceIdOf(std::string_view traceparent) {
-  // version "-" 32 hex digits "-" 16 hex digits "-" flags; later versions may go on.
+  // version "-" 32 hex digits "-" 16 hex digits "-" flags; later versions may be longer.
   constexpr size_t kLeast = 55;
   const bool framed = traceparent.size() >= kLeast && traceparent[2] == '-' &&
                       traceparent[35] == '-' && traceparent[52] == '-';
@@ -36,7 +36,7 @@ std::string TraceIdOf(std::string_view traceparent) {
 std::string TraceparentOrNew(std::string_view traceparent) {
   if (!TraceIdOf(traceparent).empty()) return std::string(traceparent);
   thread_local std::mt19937_64 random{std::random_device{}()};
-  // Zeros alone are no id.
+  // An id of zeros only is invalid.
   auto half = [] { return std::uniform_int_distribution<uint64_t>(1)(random); };
   return fmt::format("00-{:016x}{:016x}-{:016x}-01", half(), half(), half());
 }

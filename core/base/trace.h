@@ -5,15 +5,16 @@
 
 namespace fusion {
 
-/// The trace id (32 hex digits) of a W3C Trace Context `traceparent`; empty for what is none: the
-/// standard has such ones ignored.
+/// The trace id (32 hex digits) of a W3C Trace Context `traceparent`. Empty if it is malformed; the
+/// standard says to ignore it then.
 std::string TraceIdOf(std::string_view traceparent);
 
-/// `traceparent`, or for what is none that of a new trace, of random ids. Thread-safe.
+/// `traceparent` if it is well-formed, else a new one with random ids. Thread-safe.
 std::string TraceparentOrNew(std::string_view traceparent);
 
-/// While it lives, what this thread logs has this `trace_id`, if it is not empty. ThreadPool and
-/// WorkerPool hand it on to the threads that do what they are given.
+/// While an object of this class lives, log lines of this thread have this `trace_id`, unless it is
+/// empty. The destructor restores the previous one. ThreadPool and WorkerPool pass the id on to the
+/// threads that run submitted work.
 class ScopedTrace {
  public:
   explicit ScopedTrace(std::string trace_id);
@@ -21,7 +22,7 @@ class ScopedTrace {
   ScopedTrace(const ScopedTrace&) = delete;
   ScopedTrace& operator=(const ScopedTrace&) = delete;
 
-  /// This thread's; empty: none.
+  /// The trace id of this thread; empty: none.
   static const std::string& Current();
 
  private:

@@ -4,7 +4,7 @@
 
 namespace fusion {
 
-/// Wall time as it is stored and sent: milliseconds since the Unix epoch.
+/// Wall time in milliseconds since the Unix epoch, the unit of stored and sent times.
 inline int64_t UnixMilliseconds(const Clock& clock) {
   return std::chrono::duration_cast<std::chrono::milliseconds>(clock.UnixTime()).count();
 }

@@ -14,7 +14,7 @@ absl::StatusOr<std::chrono::system_clock::time_point> ParseUtcTime(std::string_v
     if (end != copy.c_str() + copy.size()) continue;
     const std::tm asked = parts;
     const std::time_t seconds = timegm(&parts);
-    // It takes the 30th of February for the 2nd of March.
+    // timegm turns the 30th of February into the 2nd of March.
     if (parts.tm_mday != asked.tm_mday || seconds < 0) continue;
     return std::chrono::system_clock::from_time_t(seconds);
   }

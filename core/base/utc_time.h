@@ -8,8 +8,8 @@
 
 namespace fusion {
 
-/// "2027-01-31" (midnight) or "2027-01-31T18:00:00Z", both UTC. InvalidArgument, with what was
-/// expected, for anything else.
+/// Parses "2027-01-31" (midnight) or "2027-01-31T18:00:00Z", both UTC, from 1970 on.
+/// InvalidArgument, naming the expected form, for anything else.
 absl::StatusOr<std::chrono::system_clock::time_point> ParseUtcTime(std::string_view text);
 
 /// "2027-01-31T18:00:00Z".

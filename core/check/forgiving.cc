@@ -8,7 +8,7 @@
 namespace fusion {
 namespace {
 
-// `wanted`, with what `got` has where forgives(i).
+// `wanted`, with the elements i of `got` for which forgives(i).
 HostTensor ForgivingWhere(const HostTensor& wanted, const HostTensor& got,
                           const std::function<bool(int64_t i)>& forgives) {
   HostTensor out = wanted;
@@ -23,7 +23,7 @@ HostTensor ForgivingWhere(const HostTensor& wanted, const HostTensor& got,
   return out;
 }
 
-// The op that computes `v`, looking through reinterpretations; null if it is passed in.
+// The op that computes `v`, looking through reinterpretations; null if `v` is an input.
 const LoopOp* ComputerOf(const Program& program, ValueId v) {
   for (LoopId l = program.value(v).producer; l != kNoLoop; l = program.value(v).producer) {
     const LoopOp& op = program.op(l);
@@ -33,8 +33,8 @@ const LoopOp* ComputerOf(const Program& program, ValueId v) {
   return nullptr;
 }
 
-// The same program, which reads instead(x) wherever it reads an element x that is a float and that
-// an op computed for which `of` holds.
+// The same program, but reads of a float element x that was computed by an op with of(op) give
+// instead(x).
 Program WithReadsAs(Program program, const std::function<bool(const LoopOp& op)>& of,
                     const std::function<Expr(const Expr& x)>& instead) {
   for (LoopOp& op : program.ops) {
@@ -105,7 +105,7 @@ Program WithSumsMoved(Program program, int places) {
 Program WithUnderflowAsZero(Program program) {
   auto any = [](const LoopOp&) { return true; };
   return WithReadsAs(std::move(program), any, [](const Expr& x) {
-    // Kernels compute in f32 what they store in 16 bits.
+    // Kernels compute 16-bit types in f32.
     const double least = x.type() == DType::kF64 ? std::numeric_limits<double>::min()
                                                  : std::numeric_limits<float>::min();
     const Expr small =

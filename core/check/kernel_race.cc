@@ -22,14 +22,14 @@ constexpr int64_t kLine = 64;  // bytes
 // Parts of memory that a thread touches before it takes the next.
 constexpr int64_t kPartsPerThread = 4;
 
-// Of a run that ends within the tick of the clock in which it began: ratios need more than 0.
+// Reported for a run shorter than a tick of the clock: ratios need a value above 0.
 constexpr double kLeastUs = 1e-3;
 
 double MicrosecondsBetween(Nanoseconds from, Nanoseconds to) {
   return std::chrono::duration<double, std::micro>(to - from).count();
 }
 
-// Reads and writes every line of some memory, whose bytes stay what they are.
+// Reads and writes every cache line of some memory, without changing it.
 void Touch(std::byte* data, int64_t bytes, TaskPool* pool) {
   const int64_t parts = pool->threads() * kPartsPerThread;
   const int64_t lines = (bytes + kLine - 1) / kLine;
@@ -45,15 +45,15 @@ absl::StatusOr<HostTensor> MemoryOf(int64_t bytes) {
   return HostTensor::Create(DType::kU8, {std::max<int64_t>(1, bytes)});
 }
 
-// What of a param is the same for every runner in which it lies alike: whether it is an output, its
-// position in the reference, and its bytes.
+// Identifies params that runners can share: whether it is an output, its position in the reference,
+// and its size in bytes.
 using ParamKey = std::tuple<bool, int, int64_t>;
 
 ParamKey KeyOf(const Buffer& buffer, const KernelReference::Param& param) {
   return {param.output, param.index, StoredBytes(buffer)};
 }
 
-// What params lie in. Runners share what lies alike.
+// The memory of params. Runners share params with equal keys, except packed ones.
 class ParamMemory {
  public:
   // `inputs`: by input of the reference.
@@ -104,7 +104,7 @@ class Runner {
     return runner;
   }
 
-  // What it needs beside params in `shared`, which its own join.
+  // Bytes that it needs in addition to the params in `shared`. Adds its own params to `shared`.
   int64_t Bytes(int threads, std::set<ParamKey>* shared) const {
     const FusionKernelDescriptor& d = kernel_->descriptor();
     int64_t bytes = threads * ScratchStride() + static_cast<int64_t>(d.workspace_bytes);
@@ -248,7 +248,7 @@ class RaceCourse {
     }
   }
 
-  // Stops where the time is over; then WarmUp has nothing to run.
+  // Returns early, with OK, if the time is over; then WarmUp runs nothing.
   absl::Status Bind(const std::vector<size_t>& ready, const std::vector<HostTensor>& inputs,
                     ParamMemory* memory) {
     for (size_t i : ready) {
@@ -260,7 +260,7 @@ class RaceCourse {
     return absl::OkStatus();
   }
 
-  // What the first run of each takes, with what comes before it; of fewer where the time is over.
+  // Duration of the first run of each, including its preparation; of fewer if the time is over.
   absl::StatusOr<std::vector<Nanoseconds>> WarmUp(const std::vector<size_t>& ready,
                                                   TaskPool* pool) {
     std::vector<Nanoseconds> took;
@@ -273,15 +273,15 @@ class RaceCourse {
     return took;
   }
 
-  // The last ones, which are the least promising, where the time that is left is not enough for
-  // rounds and pairs of all: better two that are measured than sixteen that are not. `took`: by
+  // Removes the last, least promising runners while the time left does not suffice for the rounds
+  // and pairs of all: two that are measured are better than sixteen that are not. `took`: by
   // position in `ready`.
   void LeaveOutWhatIsTooSlow(const std::vector<Nanoseconds>& took, std::vector<size_t>* ready) {
     const Nanoseconds left = end_ - Clock::Real().Now();
     while (ready->size() > 2) {
       Nanoseconds round{0};
       for (size_t k = 0; k < ready->size(); ++k) round += took[k];
-      // Who is the rival is not known yet.
+      // The rival is not known yet, so a pair is charged as two average runs.
       const auto of = static_cast<int64_t>(ready->size());
       if (round * race_.least_runs + 2 * round * race_.least_pairs / of <= left) return;
       ready->pop_back();
@@ -296,7 +296,7 @@ class RaceCourse {
     return runners_[i]->Run(pool);
   }
 
-  // Whole rounds, until there are enough of them.
+  // Runs whole rounds, until there are enough of them.
   absl::Status RunAll(const std::vector<size_t>& ready, TaskPool* pool) {
     const Nanoseconds enough = Clock::Real().Now() + race_.wanted;
     for (int round = 0; round < race_.most_runs; ++round) {

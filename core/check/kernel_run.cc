@@ -88,7 +88,7 @@ void Move(const HostTensor& from, int64_t from_at, HostTensor* to, int64_t to_at
   std::memcpy(to->bytes() + to_at * size, from.bytes() + from_at * size, static_cast<size_t>(size));
 }
 
-// A value as it lies in memory, flat.
+// The memory of a value, flat; gaps are poison.
 HostTensor InMemory(const Value& value, const HostTensor& dense) {
   HostTensor memory(dense.dtype(), {StorageElements(value)});
   if (StorageStrides(value) == RowMajorStrides(dense.dims())) {
@@ -110,8 +110,8 @@ HostTensor FromMemory(const Value& value, const HostTensor& memory) {
   return dense;
 }
 
-// What lies between the elements of a value, in memory with room for more or with strides of the
-// caller's, is poison still.
+// True if the gaps between the elements of a value (memory with room, or strides of the caller) are
+// still poison.
 bool GapsStand(const Value& value, const HostTensor& memory) {
   if (!value.room && value.strides.empty()) return true;
   HostTensor gaps = memory;
@@ -151,7 +151,7 @@ const Value& ValueOf(const KernelReference& reference, const KernelReference::Pa
   return program.value(param.output ? program.outputs[index] : program.inputs[index]);
 }
 
-// Bytes a param occupies.
+// InvalidArgument unless kernel, schedule, reference and inputs match in number.
 absl::Status CheckFit(const LoadedKernel& kernel, const Schedule& schedule,
                       const KernelReference& reference, const std::vector<HostTensor>& inputs) {
   const FusionKernelDescriptor& d = kernel.descriptor();
@@ -197,7 +197,8 @@ absl::StatusOr<Params> MakeParams(const Schedule& schedule, const KernelReferenc
   return params;
 }
 
-// One task. An index out of range is for the evaluator to judge: the nearest element was taken.
+// Runs one task. An index out of range is OK here: the kernel used the nearest element, and the
+// evaluator decides whether that is right.
 absl::Status RunTask(const LoadedKernel& kernel, const FusionGuardedKernelArgs& args, int phase,
                      int64_t task) {
   absl::Status status = kernel.Run(args.args, phase, task, task + 1, 0);

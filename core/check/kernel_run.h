@@ -9,28 +9,31 @@
 namespace fusion {
 
 struct KernelRunOptions {
-  /// Every pair of Schedule::may_alias shares its memory.
+  /// The params of each pair of Schedule::may_alias share their memory.
   bool in_place = false;
-  /// Of a kernel that takes sizes: FusionKernelArgs.dims. Refers to the caller's.
+  /// FusionKernelArgs.dims, for a kernel that takes sizes; else null or empty. Owned by the caller.
   const std::vector<int64_t>* sizes = nullptr;
 };
 
-/// Runs a kernel once on this thread, as hostile as the ABI allows: one task a call, backwards
-/// (tasks must not depend on each other), scratch, workspace and outputs full of NaN (what is read
-/// was written), and a pattern around every tensor that must survive.
+/// Runs a kernel once on this thread, under the most hostile conditions that the ABI allows: one
+/// task per call, in reverse order (tasks must be independent); scratch, workspace and outputs
+/// filled with NaN (the kernel must not read what it did not write); and guard bytes around every
+/// tensor, which must stay unchanged.
 ///
-/// `inputs` by input of reference.program, row-major. Returns one tensor per output of the program;
-/// for a packed output (PackSchedule) the param as it was stored. Internal if the kernel wrote
-/// where it must not or answers an error; InvalidArgument if schedule, reference and kernel do not
-/// fit together.
+/// `inputs`: one row-major tensor per input of reference.program. Returns one tensor per output of
+/// the program; for a packed output (PackSchedule), the param as stored. Internal if the kernel
+/// wrote outside its outputs or returned an error code; InvalidArgument if kernel, schedule,
+/// reference, inputs and sizes do not match. A guarded kernel that only met an index out of range
+/// is OK.
 absl::StatusOr<std::vector<HostTensor>> RunKernel(const LoadedKernel& kernel,
                                                   const Schedule& schedule,
                                                   const KernelReference& reference,
                                                   const std::vector<HostTensor>& inputs,
                                                   const KernelRunOptions& options = {});
 
-/// The elements of a param (flat, in the order of memory, padding 0) that hold `value`, a row-major
-/// tensor of reference.program.
+/// The content of param `buffer` for `value`, a row-major tensor of reference.program: a flat
+/// tensor in the order of memory, with 0 as padding of packed params. InvalidArgument if type or
+/// number of elements do not match, or if a packed param reads outside its source.
 absl::StatusOr<HostTensor> ToStorage(const Buffer& buffer, const KernelReference& reference,
                                      const KernelReference::Param& param, const HostTensor& value);
 

@@ -62,11 +62,12 @@ std::vector<Box> BoxesAt(const Program& program, const std::vector<double>& plac
   return boxes(sizes);
 }
 
-// Samples of one set of inputs take at most this many times CheckOptions::points together. A kernel
-// one of whose samples takes more is not compared.
+// Limit for all samples of one set of inputs together, in multiples of CheckOptions::points. A
+// kernel whose cheapest sample exceeds it is not compared.
 constexpr double kMostPoints = 100;
 
-// `packed`: an output is a packed copy, which is compared as a whole.
+// The samples to compare, each with a box per output. `packed`: an output is a packed copy, which
+// is compared as a whole.
 std::vector<std::vector<Box>> SampleBoxes(const Program& program, const CheckOptions& options,
                                           bool packed) {
   std::vector<Box> whole;
@@ -110,7 +111,7 @@ bool HasPackedOutput(const KernelReference& reference) {
                      [](const auto& p) { return p.output && p.packed; });
 }
 
-// Points of the cheapest of the samples that would be compared.
+// Iteration points of the cheapest sample.
 double LeastPoints(const KernelReference& reference, const CheckOptions& options) {
   double least = std::numeric_limits<double>::infinity();
   for (const std::vector<Box>& boxes :
@@ -120,8 +121,8 @@ double LeastPoints(const KernelReference& reference, const CheckOptions& options
   return least;
 }
 
-// Functions that jump: where two correct roundings of their argument lie on either side of a jump,
-// so do the results.
+// True if the expression has a discontinuous function: two correct roundings of its argument may
+// lie on different sides of a jump and give different results.
 bool Jumps(const Expr& e, std::set<const void*>* seen) {
   if (!seen->insert(e.id()).second) return false;
   switch (e.op()) {
@@ -154,7 +155,7 @@ constexpr std::string_view kRandom = "random values";
 constexpr std::string_view kSpecial = "special values";
 constexpr std::string_view kSingleNaN = "a single NaN";
 
-// Inputs that a NaN is tried in, where schedules may overlook some.
+// Maximum number of inputs in which a single NaN is tried.
 constexpr size_t kMostNaNs = 4;
 
 // One kernel, compared on one set of inputs after the other.
@@ -167,7 +168,7 @@ class Comparison {
         reference_(reference),
         options_(options),
         of_rounded_(OutputsOfRoundedFactors(reference.program)) {
-    // Only what was computed (and rounded) before it jumps can come out on the other side.
+    // Only computed, hence rounded, arguments can lie on the other side of a jump.
     const Program& program = reference.program;
     for (const LoopOp& op : program.ops) {
       bool computed = std::any_of(op.inputs.begin(), op.inputs.end(),
@@ -188,7 +189,7 @@ class Comparison {
          SampleBoxes(program, options_, HasPackedOutput(reference_))) {
       absl::StatusOr<std::vector<HostTensor>> wanted = Evaluate(program, boxes, inputs);
       if (absl::IsInvalidArgument(wanted.status())) {
-        // Values the model does not allow, as computed indices beyond their table.
+        // The model does not allow these values, for example computed indices out of range.
         if (!special) refused_ = std::string(Message(wanted.status()));
         return absl::OkStatus();
       }
@@ -213,8 +214,8 @@ class Comparison {
     return absl::OkStatus();
   }
 
-  // Of special values in many places a schedule may overlook some, and then nothing can be said of
-  // most results. One NaN at a time must come out wherever the number in its place counts.
+  // With special values in many places a schedule may overlook some, and most results cannot be
+  // judged. A single NaN must reach every result that depends on the number it replaces.
   absl::Status RunSingleNaNs(uint64_t seed) {
     if (!MayOverlook()) return absl::OkStatus();
     const Program& program = reference_.program;
@@ -241,7 +242,8 @@ class Comparison {
                      {.in_place = in_place, .sizes = &options_.sizes});
   }
 
-  // What a mask hides may be left out, and with it a NaN that the evaluator multiplies by 0.
+  // True if the schedule may skip what a mask hides, and with it a NaN that the evaluator
+  // multiplies by 0.
   bool MayOverlook() const { return schedule_.SkipsMasked() || schedule_.loose; }
 
   static absl::StatusOr<std::vector<HostTensor>> Evaluate(const Program& program,
@@ -254,8 +256,8 @@ class Comparison {
     });
   }
 
-  // Puts what `got` has into `wanted` where the last places of sums, or what is below all numbers
-  // of a type, decide which infinity, or NaN, comes out.
+  // Replaces elements of `wanted` by those of `got` where the rounding of sums, or underflow,
+  // decides which infinity or NaN results.
   absl::Status ForgiveRounding(const std::vector<Box>& boxes, const std::vector<HostTensor>& inputs,
                                size_t output, const HostTensor& got, HostTensor* wanted) {
     const HostTensor part = Cut(got, boxes[output]);
@@ -271,7 +273,7 @@ class Comparison {
 
   absl::Status RunSingleNaN(uint64_t seed, size_t input) {
     const std::vector<HostTensor> before = RandomInputs(reference_.program, seed, false);
-    // Not at a border, where masks hide most or nothing.
+    // Not near a border, where masks hide nearly everything or nothing.
     int64_t at = before[input].elements() / 3;
     auto with = [&](double number) {
       std::vector<HostTensor> inputs = before;
@@ -300,7 +302,7 @@ class Comparison {
     return absl::OkStatus();
   }
 
-  // In place or not, the same bits.
+  // Running in place must give the same bits.
   absl::Status CompareInPlace(const std::vector<HostTensor>& inputs,
                               const std::vector<HostTensor>& apart) {
     if (schedule_.may_alias.empty()) return absl::OkStatus();
@@ -334,7 +336,7 @@ class Comparison {
     if (p == reference_.params.size()) return Internal("no param holds output ", output);
     const KernelReference::Param& param = reference_.params[p];
     if (param.packed) {
-      // A copy: the very bytes, padding included.
+      // A copy must have identical bytes, padding included.
       ASSIGN_OR_RETURN(HostTensor stored, ToStorage(schedule_.buffer(static_cast<BufferId>(p)),
                                                     reference_, param, wanted));
       if (stored.byte_view() == got.byte_view()) return absl::OkStatus();
@@ -402,7 +404,8 @@ absl::StatusOr<CheckReport> CheckKernel(const LoadedKernel& kernel, const Schedu
 
 namespace {
 
-// Every member that can be compared is right; the report adds them up.
+// CheckKernel for each member. OK if every member that can be compared is right; the report sums
+// them up.
 absl::StatusOr<CheckReport> CheckMembers(const LoadedKernel& kernel,
                                          const std::vector<CheckedMember>& members,
                                          const CheckOptions& options) {
@@ -430,7 +433,7 @@ absl::StatusOr<CheckReport> CheckMembers(const LoadedKernel& kernel,
   return all;
 }
 
-// What the plan says that a run holds is a promise.
+// The kernel must not need more memory than the plan says.
 absl::Status CheckMemory(const FusionKernelDescriptor& d, const CompileJob& job) {
   if (d.scratch_bytes <= static_cast<uint64_t>(job.scratch_bytes) &&
       d.workspace_bytes <= static_cast<uint64_t>(job.workspace_bytes)) {
@@ -449,7 +452,8 @@ absl::StatusOr<CheckReport> ReferenceChecker::Check(const CompileJob& job,
     return NotCompared(StrCat("needs ", IsaName(job.isa), ", this machine has ", HostIsaName()));
   }
   auto loaded = LoadKernel(job.backend, shared_object, job.symbol);
-  // Of code that people wrote: not another version of ours.
+  // Hand-written code fails to load because of a fault of its own, not because of another version
+  // of our ABI.
   if (!loaded.ok() && !job.registered.empty()) return Internal(Message(loaded.status()));
   ASSIGN_OR_RETURN(auto kernel, std::move(loaded));
   if (kernel->descriptor().isa != IsaName(job.isa)) {

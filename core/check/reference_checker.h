@@ -12,31 +12,34 @@
 namespace fusion {
 
 struct CheckOptions {
-  /// Iteration points that the evaluator may spend on one set of inputs (about 50 million a
-  /// second); what is larger is compared in sampled boxes.
+  /// Budget of the evaluator for one set of inputs, in iteration points (it computes about 50
+  /// million a second). Outputs that need more are compared in sampled boxes.
   double points = 1e6;
-  /// Boxes sampled then: the last corner, the first corner, the rest at random. Fewer, but at least
-  /// one, where all of them would take more than 100 times `points`.
+  /// Number of sampled boxes: at the last corner, at the first corner, the rest at random. Fewer,
+  /// but at least one, if all together need more than 100 times `points`.
   int boxes = 4;
-  /// Also inputs with NaN, infinities, -0 and subnormals. Where a schedule may overlook some of
-  /// them (it leaves out what masks hide, or is loose), also with a single NaN.
+  /// Also runs on inputs with NaN, infinities, -0 and subnormals. A schedule that may ignore some
+  /// of them (it skips what masks hide, or is loose) also runs on inputs with a single NaN.
   bool special_values = true;
-  /// Params together; a kernel that takes more is published unverified.
+  /// Limit for all params together. A kernel with more is published unverified.
   int64_t max_bytes = int64_t{2} << 30;
-  /// Of a kernel that takes sizes: those of the member that schedule and reference are of.
+  /// For a kernel that takes sizes: the sizes of the member that schedule and reference describe.
   std::vector<int64_t> sizes = {};
 };
 
-/// Runs `kernel` on random and on special inputs, and in place where its schedule promises to allow
-/// that, and compares its outputs with the evaluator's. Internal, saying what differs where, if it
-/// fails. Reports the largest differences met on the random inputs.
+/// Runs `kernel` on random and on special inputs, and also in place if its schedule permits that,
+/// and compares its outputs with those of the evaluator. Reports the largest differences on the
+/// random inputs. Returns a report with verified = false and a reason if nothing can be compared:
+/// it needs more than max_bytes, one sample needs more than 100 times `points`, or the evaluator
+/// accepts no random values. Internal, saying what differs where, if the kernel is wrong.
 absl::StatusOr<CheckReport> CheckKernel(const LoadedKernel& kernel, const Schedule& schedule,
                                         const KernelReference& reference,
                                         const CheckOptions& options = {});
 
-/// What workers run before a kernel is published: loads the object, checks its descriptor, then
-/// CheckKernel on job.reference, or on each of job.members. Without a reference, or on a machine
-/// that lacks job.isa, the report says why nothing was compared.
+/// The check that workers run before a kernel is published. Loads the object, checks its descriptor
+/// (instruction set, scratch, workspace), then calls CheckKernel for job.reference, or for each of
+/// job.members. Without a reference, or on a machine that lacks job.isa, the report is unverified
+/// and says why. Executes the kernel in this process.
 class ReferenceChecker final : public KernelChecker {
  public:
   explicit ReferenceChecker(CheckOptions options = {}) : options_(options) {}

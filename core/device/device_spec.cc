@@ -189,7 +189,7 @@ void ReadMemory(Reader* in, DeviceSpec* spec) {
   spec->exchange_s = in->Number("exchange", "s");
 }
 
-// A unit of its own may have blocks of its own, and then has all that goes with them.
+// Reads the fields of a separate product unit, if there are any: then all of them must be there.
 absl::Status ReadBlocks(const Json& json, const std::string& where, TypeUnit* unit) {
   constexpr std::array kFields = {"register_blocks", "full_rate_accumulators", "row_grain",
                                   "least_sum"};
@@ -210,7 +210,7 @@ absl::Status ReadBlocks(const Json& json, const std::string& where, TypeUnit* un
   return absl::OkStatus();
 }
 
-// From which level of a CPU's instruction set on an entry holds.
+// Reads the minimum instruction set level of an entry of a CPU.
 absl::Status ReadIsa(const DeviceSpec& spec, Reader* in, OtherType* other) {
   const std::string isa = in->Text("isa");
   RETURN_IF_ERROR(in->status());
@@ -255,7 +255,7 @@ absl::Status ReadOtherTypes(const std::vector<Json>& list, std::string_view file
   return absl::OkStatus();
 }
 
-// What the fields of a spec must say together.
+// Checks constraints between fields of a spec.
 absl::Status CheckSpec(const DeviceSpec& spec, std::string_view file) {
   auto fail = [&](std::string_view what) {
     return InvalidArgument("device spec ", file, ": ", what);
@@ -290,15 +290,14 @@ bool SameName(std::string_view a, std::string_view b) {
                     [&](char x, char y) { return plain(x) == plain(y); });
 }
 
-// Of a cache that all cores of a processor share no more than this counts for each thread of a
-// target: cores have 1.4 to 12 MiB of the third level (Xeon and EPYC up to 2024), and a part of a
-// machine is told the size of the whole. Measured with 480 MiB: streams of one
-// read and one write go 1.0 times as fast past the caches as through them with 64 MiB, 1.3 times
-// with 128 MiB and 1.8 with 190 MiB (Intel family 6 model 167, a virtual machine of 2 cores,
-// tests/bench/machine_limits stream, 2026-11).
+// The most bytes of a shared cache that count per thread of a target: cores have 1.4 to 12 MiB of
+// the third level (Xeon and EPYC up to 2024), and a virtual machine is told the size of the whole
+// cache. Measured with 480 MiB: streams of one read and one write go 1.0 times as fast past the
+// caches as through them with 64 MiB, 1.3 times with 128 MiB and 1.8 with 190 MiB (Intel family 6
+// model 167, a virtual machine of 2 cores, tests/bench/machine_limits stream, 2026-11).
 constexpr int64_t kMostSharedBytes = int64_t{32} << 20;
 
-// Where the target knows better than the spec.
+// Replaces values of the spec by those of the target.
 void ApplyTarget(const Target& target, DeviceSpec* spec) {
   if (target.threads > 0) spec->threads = target.threads;
   const std::array<std::pair<std::string_view, int64_t>, 3> caches = {
@@ -391,16 +390,17 @@ DeviceSpec DeviceSpec::InLoop(int64_t bytes) const {
   DeviceSpec out = *this;
   out.launch_s = std::min(launch_s, threads == 1 ? call_s : relaunch_s);
   out.barrier_s = std::min(barrier_s, out.launch_s);
-  // A call does the tasks itself.
+  // One unit runs the tasks without hand-over.
   if (threads == 1) out.task_s = std::min(task_s, call_s);
-  // What explicit memory holds is fetched by each kernel.
+  // With explicit memory, every kernel fetches its data again.
   if (explicit_memory || bytes > SharedLevel().UsableBytes()) return out;
   MemoryLevel& memory = out.levels.back();
   const MemoryLevel& shared = SharedLevel();
   memory.bytes_per_s = std::max(memory.bytes_per_s, shared.bytes_per_s);
   memory.total_bytes_per_s = std::max(memory.total_bytes_per_s, shared.total_bytes_per_s);
-  // Of several units another one may have worked on it in the pass before. One finds it next to
-  // itself, and fetching it is a part of what elements and products cost there.
+  // With several units, another one may have processed the data in the previous pass. A single unit
+  // finds it in its private cache, and the costs of elements and products include fetching it
+  // there.
   if (threads > 1 || bytes > OnChipBytes()) return out;
   for (MemoryLevel& level : out.levels) {
     if (!level.shared) continue;

@@ -6,13 +6,13 @@
 
 namespace fusion {
 
-/// The CPU of this machine: vendor, family, model, bytes of data cache and threads that it runs at
-/// the same time; the rest of the target is as it is by default. Cache sizes come from CPUID, else
-/// from sysfs; 0 if neither tells.
+/// The CPU of this machine: vendor, family, model, sizes of data caches, and number of hardware
+/// threads (at least 1). The other fields of the Target, `isa` too, keep their defaults. Cache
+/// sizes come from CPUID, else from sysfs; 0 if neither has them.
 Target HostCpu();
 
-/// The same for people, as the CPU names itself: "Intel(R) Xeon(R) Processor @ 2.50GHz". Its vendor
-/// where it has no name.
+/// The brand string of the CPU, for people: "Intel(R) Xeon(R) Processor @ 2.50GHz"; its vendor if
+/// it has none.
 std::string HostCpuName();
 
 }  // namespace fusion

@@ -24,8 +24,8 @@ bool HasTiles() {
   return (edx & kAll) == kAll;
 }
 
-// The system keeps their 8 KiB for a thread only if its process asks: for all of its threads, and
-// the processes that it forks.
+// Requests permission to use tiles (8 KiB of state per thread) for this process: it holds for all
+// its threads and forks.
 bool MayUseTiles() {
   return HasTiles() && syscall(SYS_arch_prctl, kRequestPermission, kTileData) == 0;
 }

@@ -6,12 +6,12 @@
 
 namespace fusion {
 
-/// The highest level that this machine and its operating system run. Only for deciding whether a
-/// kernel may be executed here; plans are made for the caller's machine, never for this one.
-/// nullopt: none of them. Asked once; where the CPU has AMX, the first call asks the system to let
-/// this process use it (the data of tiles is 8 KiB more of state for each thread that does), and
-/// where that is refused the level is that below. From then on Linux refuses stacks for signals
-/// (sigaltstack) below about 11 KiB, in every thread. Any thread.
+/// The highest level that this machine and its operating system support; nullopt if none. Use it
+/// only to decide whether a kernel can be executed here: plans are made for the caller's machine.
+/// Detected by the first call. If the CPU has AMX, that call requests permission from Linux for
+/// this process (8 KiB more state for each thread that uses tiles); if it is denied, the level is
+/// kAvx512Bf16. Once it is granted, Linux rejects signal stacks (sigaltstack) below about 11 KiB in
+/// every thread. Thread-safe.
 std::optional<Isa> HostIsa();
 /// True if a kernel made for `isa` runs here.
 bool HostRuns(Isa isa);

@@ -1,5 +1,6 @@
-// operator new and delete that charge the job of their thread (core/base/threads/job.h), for
-// programs that run jobs. Memory comes from malloc, which may be another allocator's.
+// Replaces the global operator new and delete in programs that link fusion_job_heap. They charge
+// the current job of the calling thread (core/base/threads/job.h). Memory comes from malloc, which
+// another allocator may provide.
 
 #include <malloc.h>
 
@@ -12,7 +13,8 @@
 
 namespace {
 
-// Larger blocks than the job has room for are refused before the system is asked for them.
+// From this size on (bytes), a block for which the job has no room is refused before it is
+// allocated.
 constexpr std::size_t kLarge = std::size_t{1} << 20;
 
 bool IsTooLarge(std::size_t size) {

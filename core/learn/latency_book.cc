@@ -127,17 +127,17 @@ absl::StatusOr<int64_t> LatencyBook::Add(const LatencyReport& report) {
   return samples;
 }
 
-// Nothing is deleted that is just written.
+// Under the lock, so that it does not delete what Add has just written.
 std::optional<PlanMeasurements> LatencyBook::ReadCurrent(const Digest& plan,
                                                          const Digest& kernels) {
   MutexLock lock(&MutexOf(plan));
   std::optional<PlanMeasurements> known = measurements_.Get(plan);
   if (!known.has_value() || known->kernels == kernels) return known;
-  measurements_.Remove(plan);  // says nothing about these, and is not to be read every time
+  measurements_.Remove(plan);  // of other kernels; do not read it again
   return std::nullopt;
 }
 
-// A plan that is planned again may have been reported about since the caller looked.
+// Checks again under the lock: the plan may have been planned again and reported on since.
 void LatencyBook::ForgetUnlessThere(const Digest& plan) {
   MutexLock lock(&MutexOf(plan));
   if (!plans_.HasPlan(plan)) measurements_.Remove(plan);

@@ -13,51 +13,59 @@
 
 namespace fusion {
 
-/// InvalidArgument, naming the field, unless the launches of a report are launches of `plan`.
-/// NotFound if it is about another plan of the same key.
+/// OK if `report` can be compared with the estimates of `plan`. InvalidArgument, naming the field,
+/// if a launch is not one of the plan, or if the plan has open dims or loops. NotFound if the
+/// report is about an earlier plan with the same key and other kernels.
 absl::Status CheckFits(const LatencyReport& report, const Plan& plan);
 
-/// What is known about each kernel of a plan: measured beside estimated. `measurements` are of the
-/// kernels that it launches.
+/// Measured and estimated times of each kernel of a plan. `measurements` must be of the kernels
+/// that the plan launches now (PlanMeasurements::kernels).
 PlanReport MakeReport(const StoredPlan& stored, const PlanMeasurements& measurements);
 
-/// What runtimes say about the plans of this server: checked, kept, and shown beside what was
-/// expected.
+/// Latencies that runtimes report for the plans of this server. Validates and stores reports, and
+/// compares them with the estimates.
 ///
 ///   LatencyBook book(store, measurements, clock);
 ///   ASSIGN_OR_RETURN(int64_t samples, book.Add(report));
 ///   ASSIGN_OR_RETURN(std::vector<PlanReport> reports, book.Reports(std::nullopt, 100, cancel));
 ///
-/// Thread-safe: of reports that come at once none is lost. Everything referred to outlives it.
+/// Thread-safe; concurrent reports for a plan are all kept. The constructor's arguments must
+/// outlive it.
 class LatencyBook {
  public:
   LatencyBook(Store& plans, MeasurementStore& measurements, const Clock& clock = Clock::Real());
 
-  /// Stores all of a report or nothing; gives the number of samples that are used: none of runs
+  /// Stores a report, all of it or nothing. Returns the number of samples that are used; 0 for runs
   /// with another number of threads than the plan's, see AddReport. NotFound: the server does not
-  /// have the plan (any more). InvalidArgument: see CheckFits. ResourceExhausted, Unavailable: it
-  /// cannot be stored.
+  /// have the plan (any more), or see CheckFits. InvalidArgument: see CheckFits. ResourceExhausted,
+  /// Unavailable: it cannot be stored.
   absl::StatusOr<int64_t> Add(const LatencyReport& report);
 
-  /// Whether a plan is one that the caller may know of.
+  /// True if the caller may see the plan.
   using Shows = std::function<bool(const StoredPlan& plan)>;
-  /// Of one plan, or of at most `limit`, the latest report first. Deletes what is known of plans
-  /// that are gone and of kernels that a plan has no longer. Fewer, but never none for that, once
-  /// they hold kMaxReportBytes or kMaxReadBytes were read for them. Those that `shows` (empty: all)
-  /// says no to are as plans that the server does not have; after kMaxHiddenBytes of them it looks
-  /// no further. To look at a plan is no use of it. NotFound: the server does not have `plan`.
-  /// kCancelled, kDeadlineExceeded: `cancel` has ended.
+  /// Reports of one plan, or of at most `limit` plans, the latest report first.
+  ///   - Returns fewer once they hold kMaxReportBytes or once kMaxReadBytes were read; never none
+  ///   for
+  ///     that reason.
+  ///   - Treats plans for which `shows` (empty: all are shown) is false as if the server did not
+  ///   have
+  ///     them, and stops after kMaxHiddenBytes of these.
+  ///   - Deletes measurements of plans that are gone, and of kernels that a plan no longer
+  ///   launches.
+  ///   - Does not count as a use of the plans (Store::PeekPlan).
+  /// NotFound: the server does not have `plan`. kCancelled, kDeadlineExceeded: `cancel` has ended.
   absl::StatusOr<std::vector<PlanReport>> Reports(const std::optional<Digest>& plan, int limit,
                                                   const CancelToken& cancel,
                                                   const Shows& shows = nullptr);
 
-  /// Of what Reports gives, about as it is sent. A thousand plans of a dozen kernels each; in
-  /// memory they take some four times that, for every such call under way.
+  /// Limit for the result of Reports, as approximate bytes of its message: a thousand plans of a
+  /// dozen kernels each. In memory a result takes about four times that, for each concurrent call.
   static constexpr int64_t kMaxReportBytes = int64_t{2} << 20;
-  /// Of the plans and measurements that Reports answers from, as they are charged. As much as a
-  /// list of plans reads.
+  /// Limit for the plans and measurements that one Reports reads and returns (ChargedBytes). The
+  /// same as for a list of plans.
   static constexpr int64_t kMaxReadBytes = int64_t{32} << 20;
-  /// As read, of plans that are not shown. Chosen: a second or so of reading.
+  /// Limit for the hidden plans that one Reports reads (ChargedBytes). Chosen: takes about a second
+  /// to read.
   static constexpr int64_t kMaxHiddenBytes = int64_t{256} << 20;
 
  private:
@@ -68,7 +76,7 @@ class LatencyBook {
   Store& plans_;
   MeasurementStore& measurements_;
   const Clock& clock_;
-  // Who reads, changes and writes the measurements of a plan holds that of its key.
+  // A read-modify-write of a plan's measurements holds the mutex of its key.
   std::array<Mutex, 16> mutexes_;
 };
 

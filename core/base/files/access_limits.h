@@ -4,7 +4,7 @@
 
 namespace fusion {
 
-/// Bytes that names in the file of --tokens have at most.
+/// Maximum lengths, in bytes, of the names in the token file (--tokens).
 inline constexpr size_t kMaxCallerNameBytes = 128;
 inline constexpr size_t kMaxTenantBytes = 64;
 

@@ -11,14 +11,14 @@
 
 namespace fusion {
 
-/// Bytes that are read once, in order: of a file, of a member of an archive, of memory.
+/// A stream of bytes that is read once, in order: a file, a member of an archive, or memory.
 struct ByteSource {
-  /// Puts at most `most` bytes at `to` and returns how many; 0 at the end.
+  /// Copies 1 to `most` bytes to `to` and returns how many; 0 at the end.
   std::function<absl::StatusOr<size_t>(char* to, size_t most)> read;
-  /// How many there are in all, where that is known before they are read.
+  /// Total number of bytes, if it is known before reading.
   std::optional<int64_t> bytes = std::nullopt;
 
-  /// Reads `count` bytes, or fewer where the source ends: how many.
+  /// Reads `count` bytes, or fewer if the source ends before. Returns how many.
   absl::StatusOr<size_t> ReadFully(char* to, size_t count) const {
     size_t done = 0;
     while (done < count) {
@@ -30,7 +30,7 @@ struct ByteSource {
   }
 };
 
-/// `text` must outlive the source.
+/// Reads `text`, which must outlive the source.
 inline ByteSource BytesOf(std::string_view text) {
   return {.read = [left = text](char* to, size_t most) mutable -> absl::StatusOr<size_t> {
             const size_t count = std::min(most, left.size());

@@ -51,8 +51,8 @@ std::optional<int> OwnDescriptor(const std::string& path) {
   return std::nullopt;
 }
 
-// Makes a directory one that its owner may empty and move. With this flag the C library follows no
-// link. If it fails, so will what comes next, and say why.
+// Lets the owner empty and move a directory. With this flag the C library does not follow links. On
+// failure the next operation fails too and reports the reason.
 void Unlock(int parent, const std::string& name) {
   fchmodat(parent, name.c_str(), S_IRWXU, AT_SYMLINK_NOFOLLOW);
 }
@@ -63,7 +63,7 @@ UniqueFd OpenDirectory(int parent, const std::string& name) {
 
 std::vector<std::string> NamesIn(int dir) {
   std::vector<std::string> names;
-  UniqueFd again = OpenDirectory(dir, ".");  // with a place of its own to read from
+  UniqueFd again = OpenDirectory(dir, ".");  // has its own read position
   if (!again.valid()) return names;
   std::unique_ptr<DIR, int (*)(DIR*)> entries(fdopendir(again.get()), closedir);
   if (entries == nullptr) return names;
@@ -76,15 +76,15 @@ std::vector<std::string> NamesIn(int dir) {
   return names;
 }
 
-// Empties a directory whatever the rights of those below it are, and with three descriptors however
-// deep they lie: what lies in one of its directories is moved into it, and has its turn then.
+// Empties a directory, whatever the modes and the depth of the directories below it, with three
+// descriptors: moves subdirectories of its directories up into it, and removes them there later.
 class Emptying {
  public:
   explicit Emptying(int root) : root_(root) {}
 
-  // 0, or the errno of something that stays.
+  // 0, or the errno of an entry that could not be removed.
   int Run() {
-    for (;;) {  // every directory is moved once at most
+    for (;;) {  // ends: every directory is moved at most once
       const int64_t before = lifted_;
       error_ = 0;
       for (const std::string& name : NamesIn(root_)) {
@@ -133,7 +133,7 @@ class Emptying {
 }  // namespace
 
 absl::StatusOr<RegularFile> OpenRegularFile(const std::string& path, bool follow_links) {
-  // Looked at first: to open a device or a pipe may do something.
+  // Checked before opening: opening a device or a pipe may have effects.
   struct stat info = {};
   if (stat(path.c_str(), &info) == 0 && !S_ISREG(info.st_mode)) return NotRegular(info.st_mode);
   const int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | (follow_links ? 0 : O_NOFOLLOW);
@@ -143,7 +143,7 @@ absl::StatusOr<RegularFile> OpenRegularFile(const std::string& path, bool follow
     const bool missing = errno == ENOENT || errno == ENOTDIR;
     return missing ? NotFound("cannot be opened: ", why) : Unavailable("cannot be opened: ", why);
   }
-  if (!S_ISREG(info.st_mode)) return NotRegular(info.st_mode);  // it took the other's place
+  if (!S_ISREG(info.st_mode)) return NotRegular(info.st_mode);  // replaced since the first check
   file.bytes = info.st_size;
   return file;
 }
@@ -191,13 +191,13 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes, FileRigh
   if (absl::Status other = CheckWritesFile(path); !other.ok()) {
     return Annotate(other, StrCat("file ", Quote(path)));
   }
-  // Nor does it wait for what has taken the place of a file meanwhile.
+  // O_NONBLOCK: does not block if a pipe has replaced the file since the check.
   const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-  // A descriptor is written to where it stands: what is behind /dev/stdout may be a file.
+  // Writes to an own descriptor at its current offset: /dev/stdout may be a file.
   const std::optional<int> own = OwnDescriptor(path);
   UniqueFd fd(own ? fcntl(*own, F_DUPFD_CLOEXEC, 0) : open(path.c_str(), flags, mode));
   if (!fd.valid()) return SystemError("creating", path, errno);
-  if (!own) fcntl(fd.get(), F_SETFL, 0);  // from here on it waits, for a slow terminal
+  if (!own) fcntl(fd.get(), F_SETFL, 0);  // block from here on, for slow terminals
   while (!bytes.empty()) {
     ssize_t n = write(fd.get(), bytes.data(), bytes.size());
     if (n < 0 && errno == EINTR) continue;
@@ -226,8 +226,8 @@ absl::Status MakeDirectories(const std::string& path) {
 }
 
 absl::Status RemoveTree(const std::string& path) {
-  // Not std::filesystem::remove_all, which stops at a directory that denies its owner something and
-  // holds a descriptor for each that lies in the other.
+  // Not std::filesystem::remove_all: it fails for directories that deny their owner access, and
+  // holds a descriptor per level.
   if (unlink(path.c_str()) == 0 || errno == ENOENT) return absl::OkStatus();
   if (errno != EISDIR) return SystemError("removing", path, errno);
   Unlock(AT_FDCWD, path);
@@ -264,7 +264,7 @@ TempDir& TempDir::operator=(TempDir&& other) noexcept {
 TempDir::~TempDir() { Remove(); }
 
 void TempDir::Remove() {
-  // What cannot be removed stays for whoever clears the parent; there is nobody to tell here.
+  // A destructor cannot report errors: what cannot be removed stays.
   if (!path_.empty()) RemoveTree(path_).IgnoreError();
 }
 

@@ -10,59 +10,69 @@
 
 namespace fusion {
 
-/// A regular file that is open for reading.
+/// A regular file, open for reading.
 struct RegularFile {
   UniqueFd fd;
   int64_t bytes = 0;  // its length when it was opened
 };
-/// Never waits, and never opens what has no end: InvalidArgument for a directory, a pipe, a socket
-/// or a device ("is a pipe, not a regular file"). NotFound if nothing is there, Unavailable for
-/// every other refusal of the system, also for a link with `follow_links` off. The message does not
-/// name the path.
+/// Opens a regular file. Does not block. Errors, whose messages do not name the path:
+///   InvalidArgument  a directory, a pipe, a socket or a device ("is a pipe, not a regular file")
+///   NotFound         no such file
+///   Unavailable      any other system error; also a symbolic link if `follow_links` is false
 absl::StatusOr<RegularFile> OpenRegularFile(const std::string& path, bool follow_links = true);
 
-/// From where the file stands. `file` must outlive the source. Errors are Unavailable.
+/// Reads `file` from its current offset. `file` must outlive the source. Errors are Unavailable.
 ByteSource BytesOf(const RegularFile& file);
 
-/// The bytes of a regular file. Errors name the path: those of OpenRegularFile, and InvalidArgument
-/// if it is longer than `max_bytes`.
+/// The bytes of a regular file. Fails as OpenRegularFile, and with InvalidArgument if the file is
+/// longer than `max_bytes`. Messages name the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
 
-/// OK if a new file may take the place of `path`: nothing is there, or a regular file. Else
-/// InvalidArgument as that of OpenRegularFile. The message does not name the path.
+/// OK if a new file may replace `path`: it does not exist or is a regular file. Else
+/// InvalidArgument, with the message of OpenRegularFile, which does not name the path.
 absl::Status CheckReplacesFile(const std::string& path);
-/// OK if bytes may be written to `path` as it is: as above, or it is a character device (a
+/// OK if bytes may be written to `path`: CheckReplacesFile is OK, or it is a character device (a
 /// terminal, /dev/null) or a descriptor of this process (/dev/stdout, /dev/fd/N). Else
-/// InvalidArgument: opening a named pipe waits for a reader.
+/// InvalidArgument; among others for a named pipe, because opening it blocks until it has a reader.
 absl::Status CheckWritesFile(const std::string& path);
 
-/// Who may read a new file besides its owner: nobody, or whoever the umask lets.
+/// Mode of a new file: 0600 (only its owner), or 0666 less the umask.
 enum class FileRights : uint8_t { kOwner, kUmask };
 
-/// Creates or replaces a file. Not atomic, not synced. ResourceExhausted: no room; else as
-/// ReadFile, with InvalidArgument as CheckWritesFile.
+/// Creates a file or overwrites its content; an existing file keeps its mode. Not atomic, not
+/// synced. Errors, which name the path:
+///   InvalidArgument    as CheckWritesFile
+///   NotFound           the directory does not exist
+///   ResourceExhausted  the disk is full, or a quota or file size limit is reached
+///   Unavailable        any other system error
+/// A full or read-only file system also sets the payload kUnwritable.
 absl::Status WriteFile(const std::string& path, std::string_view bytes,
                        FileRights rights = FileRights::kOwner);
 
-/// Creates or replaces a file that only its owner may read, so that a crash or a full disk leaves
-/// the old one or the new one: writes `<path>.new`, syncs it and renames it. Fails as WriteFile.
+/// Creates or atomically replaces a file that only its owner may read: writes `<path>.new`, syncs
+/// it and renames it. After a crash or a full disk `path` is the old or the new file. Fails as
+/// WriteFile.
 absl::Status ReplaceFile(const std::string& path, std::string_view text);
 
-/// Creates `path` and its parents (mode 0700); fine if it exists.
+/// Creates the directory `path` (mode 0700) and its missing parents (mode by umask). OK if it
+/// exists. Errors as WriteFile.
 absl::Status MakeDirectories(const std::string& path);
 
-/// Deletes `path` with everything below it; fine if it does not exist. Also directories that deny
-/// their owner everything, and however deep they are in each other. Follows no links.
+/// Deletes `path` and everything below it. OK if it does not exist. Also deletes directories whose
+/// modes deny their owner access. Any depth of nesting needs three descriptors only. Follows no
+/// links.
 absl::Status RemoveTree(const std::string& path);
 
-/// `path`, made absolute by the current directory; nothing is looked up.
+/// `path` made absolute by the current directory, without "." and "..". Does not read the file
+/// system, so links are not resolved.
 std::string AbsolutePath(const std::string& path);
 
-/// A fresh directory that only this user may enter, deleted with its content by the destructor.
+/// A new directory that only this user may enter. The destructor deletes it with its content.
 /// Movable; not thread-safe.
 class TempDir {
  public:
-  /// `<parent>/<prefix>XXXXXX`; `parent` must exist.
+  /// Creates `<parent>/<prefix>XXXXXX`. NotFound if `parent` does not exist; other errors as
+  /// WriteFile.
   static absl::StatusOr<TempDir> Create(const std::string& parent, std::string_view prefix);
 
   TempDir(TempDir&& other) noexcept;

@@ -7,7 +7,7 @@
 
 namespace fusion {
 
-/// What fusion-exec imposes on the program it starts. 0: not limited.
+/// Resource limits that fusion-exec sets for the program it starts. 0: no limit.
 struct ProcessLimits {
   int64_t cpu_seconds = 0;
   int64_t memory_bytes = 0;  // address space, per process
@@ -15,19 +15,19 @@ struct ProcessLimits {
   int64_t open_files = 0;
 };
 
-/// What happens to a program whose starter dies.
+/// What happens to a program when the process that started it dies.
 enum class Orphan : uint8_t {
-  kDies,          // it is killed; for programs that start no others
-  kDiesWithGroup  // it is killed with everything it started; costs one small process more
+  kDies,          // it is killed; for programs that start no processes
+  kDiesWithGroup  // it and all its descendants are killed; costs one more small process
 };
 
-/// Which processes the kernel ends where memory runs out.
+/// How the kernel ranks a program when it kills processes for lack of memory.
 enum class OutOfMemory : uint8_t {
   kAsAnyOther,
-  kGoesFirst  // the program and all that it starts, before its starter
+  kGoesFirst  // the program and its descendants are killed before the process that started it
 };
 
-/// A program as fusion-exec starts it for this process.
+/// A program that this process starts through fusion-exec.
 struct Launch {
   std::string exec_path;          // bin/fusion-exec
   std::vector<std::string> argv;  // argv[0]: absolute path of the program
@@ -37,13 +37,13 @@ struct Launch {
   OutOfMemory out_of_memory = OutOfMemory::kAsAnyOther;
 };
 
-/// The command line of fusion-exec (core/worker/exec_main.cc reads it); begins with its path.
+/// The command line of fusion-exec, which core/worker/exec_main.cc parses. Element 0 is its path.
 std::vector<std::string> LauncherArgv(const Launch& launch);
 
-/// The path of the program `name` in the directory of the running one.
+/// The path of the program `name` in the directory of the running program.
 std::string SiblingProgram(std::string_view name);
 
-/// "exited with 1", "killed by signal 11 (Segmentation fault)".
+/// A status of waitpid in words: "exited with 1", "killed by signal 11 (Segmentation fault)".
 std::string DescribeWaitStatus(int wait_status);
 
 }  // namespace fusion

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kLock = "/owner.lock";
 
-// The lock of `dir`; invalid if somebody else holds it or it cannot be had.
+// Takes the lock of `dir`; invalid if another process holds it or it cannot be opened.
 UniqueFd TakeLock(const std::string& dir, int flags) {
   UniqueFd fd(open(StrCat(dir, kLock).c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | flags, 0600));
   if (fd.valid() && flock(fd.get(), LOCK_EX | LOCK_NB) != 0) fd.Reset();

@@ -8,12 +8,13 @@
 
 namespace fusion {
 
-/// A directory of this process, removed at the end. A process that was killed leaves its own
-/// behind: the next one to start in the same parent removes it. Who still lives is told by a lock
-/// in each directory, which works across containers too.
+/// A directory of this process. The destructor removes it with its content. A killed process leaves
+/// its directory behind; the next Create with the same parent and prefix removes it. A file lock in
+/// each directory shows whether its process is alive, also across containers.
 class Scratch {
  public:
-  /// `<parent>/<prefix>XXXXXX`; removes what the dead left under this prefix.
+  /// Creates `<parent>/<prefix>XXXXXX`, and removes abandoned directories of this user with the
+  /// same prefix. Fails as TempDir::Create; Unavailable if the lock cannot be taken.
   static absl::StatusOr<Scratch> Create(const std::string& parent, std::string_view prefix);
   const std::string& path() const { return dir_.path(); }
 

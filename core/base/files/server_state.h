@@ -5,12 +5,12 @@
 
 namespace fusion {
 
-/// Payload of an error that is about the server, not about the request: there is no compiler, no
-/// store (FailedPrecondition), or no room on its disk (ResourceExhausted). The same request may
-/// succeed on another server, or on this one later.
+/// Payload of an error caused by the state of the server, not by the request: no compiler or no
+/// store (FailedPrecondition), or a full disk (ResourceExhausted). The same request may succeed on
+/// another server, or later on this one.
 inline constexpr char kServerState[] = "fusion.v1/server_state";
 
-/// `status`, which is not OK, with that payload.
+/// `status`, which must not be OK, with that payload.
 inline absl::Status OfServerState(absl::Status status) {
   status.SetPayload(kServerState, absl::Cord());
   return status;
@@ -22,7 +22,7 @@ absl::Status ServerPrecondition(const Parts&... parts) {
   return OfServerState(FailedPrecondition(parts...));
 }
 
-/// Whether a status has it.
+/// True if `status` has that payload.
 inline bool IsOfServerState(const absl::Status& status) {
   return status.GetPayload(kServerState).has_value();
 }

@@ -26,7 +26,7 @@ const uint8_t* Bytes(std::string_view text) {
   return reinterpret_cast<const uint8_t*>(text.data());
 }
 
-// False if `hex` is not digits alone, two a byte.
+// False if `hex` is not an even number of hex digits.
 bool FromHex(std::string_view hex, std::string* out) {
   if (hex.size() % 2 != 0) return false;
   auto digit = [&](size_t i) {

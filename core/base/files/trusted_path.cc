@@ -22,17 +22,17 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// As the system's own limit.
+// The limit of Linux.
 constexpr int kMostLinks = 40;
 
-// How many users of the system are looked at.
+// Maximum number of users that are examined.
 constexpr int kMostUsers = 1 << 16;
 constexpr size_t kEntryBytes = 64 << 10;
 constexpr int64_t kMostConfigBytes = 1 << 20;
 
-// Whether the system's list of users is whole and at hand: its sources (nsswitch.conf) are files,
-// or systemd, which adds users whose groups are their own. Directories like LDAP give no list, or
-// only after minutes.
+// True if /etc/passwd lists all users that matter: the sources in nsswitch.conf are files, or
+// systemd, whose users have their own groups. Directories like LDAP give no list, or only after
+// minutes.
 bool CanListUsers() {
   constexpr const char* kSources = "/etc/nsswitch.conf";
   absl::StatusOr<std::string> text = ReadFile(kSources, kMostConfigBytes);
@@ -87,7 +87,7 @@ bool IsPrivateGroup(uid_t owner, gid_t group) {
   return !MayBeGroupOfAnother(owner, group);
 }
 
-// `above`: it is a directory on the way to what is asked about.
+// `above`: `path` is a parent directory of the checked path.
 absl::Status CheckEntry(const std::string& path, const struct stat& facts, bool above) {
   if (facts.st_uid != 0 && facts.st_uid != geteuid()) {
     return FailedPrecondition(Quote(path), " belongs to user ", facts.st_uid,
@@ -125,10 +125,10 @@ std::deque<std::string> PartsOf(const fs::path& path) {
   return parts;
 }
 
-// `place`: the last part is not looked at, but where it lies.
+// Checks every part of `path`, following links. `place`: all parts except the last.
 absl::Status Walk(const std::string& path, bool place) {
   std::deque<std::string> parts = PartsOf(AbsolutePath(path));
-  fs::path at = "/";  // has no links in it, and is a directory whenever there are parts left
+  fs::path at = "/";  // free of links, and a directory while parts are left
   int links = 0;
   for (;;) {
     ASSIGN_OR_RETURN(const struct stat facts, Look(at.string()));
@@ -174,7 +174,7 @@ absl::Status CheckTrustedTree(const std::string& path) {
   RETURN_IF_ERROR(CheckTrustedPath(path));
   std::error_code error;
   fs::recursive_directory_iterator it(path, fs::directory_options::skip_permission_denied, error);
-  // No directory: whoever uses it says so.
+  // If `path` is no directory, its user reports that.
   for (const fs::recursive_directory_iterator end; !error && it != end; it.increment(error)) {
     const absl::StatusOr<struct stat> facts = Look(it->path().string());
     if (absl::IsNotFound(facts.status())) continue;  // gone meanwhile

@@ -8,25 +8,26 @@
 
 namespace fusion {
 
-/// The rights of a file as people write them: "0660".
+/// The permission bits of a file in octal: "0660".
 std::string ModeText(mode_t mode);
 
-/// OK if only root and this process's user can change the file or directory `path`, or put another
-/// one in its place: it and every directory on the way to it belong to one of the two, and neither
-/// group nor others may write there. A directory above it may be sticky instead, like /tmp, or be
-/// written by its owner's private group: of the owner's name, with no other member, and no other
-/// user's primary group. Where the system cannot list its users (LDAP, SSSD) no group is private.
-/// Follows
-/// symbolic links, and checks where they lie. FailedPrecondition, naming what can be written and by
-/// whom; NotFound if there is no such file.
+/// OK if only root and this process's user can modify or replace the file or directory `path`. It
+/// and each of its parent directories must belong to one of the two, and must not be writable by
+/// group or others. Exceptions for parent directories:
+///   - they may be sticky, like /tmp;
+///   - they may be writable by the owner's private group: it has the owner's name, no other member,
+///     and is no other user's primary group. If the system cannot list its users (LDAP, SSSD), no
+///     group counts as private.
+/// Follows symbolic links, and checks their own directories too. FailedPrecondition, saying what is
+/// writable by whom, or why a path cannot be examined; NotFound if there is no such file.
 absl::Status CheckTrustedPath(const std::string& path);
 
-/// OK if nobody else can put another file in the place of `path`, which need not exist: what
-/// CheckTrustedPath says of the directories above it.
+/// OK if nobody else can create or replace `path`, which need not exist: checks its parent
+/// directories as CheckTrustedPath does.
 absl::Status CheckTrustedPlace(const std::string& path);
 
-/// As CheckTrustedPath, of everything below the directory `path` too; of symbolic links there,
-/// that they are trusted, not where they lead.
+/// CheckTrustedPath, also for everything below the directory `path`. For symbolic links below it,
+/// checks their owner, not their target.
 absl::Status CheckTrustedTree(const std::string& path);
 
 }  // namespace fusion

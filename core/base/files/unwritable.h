@@ -7,11 +7,12 @@
 
 namespace fusion {
 
-/// Payload of an error of writing a file or making a directory: its file system is full, over its
-/// quota, or read-only. That is a fault of the machine, not of the request.
+/// Payload of an error of writing a file or creating a directory, if the file system is full, over
+/// quota or read-only. The machine is at fault, not the request.
 inline constexpr char kUnwritable[] = "fusion.v1/unwritable";
 
-/// `status`, which is not OK, with that payload if the errno `error` says so.
+/// `status`, which must not be OK, with that payload if the errno `error` is ENOSPC, EDQUOT or
+/// EROFS.
 inline absl::Status WithWriteError(absl::Status status, int error) {
   if (error == ENOSPC || error == EDQUOT || error == EROFS) {
     status.SetPayload(kUnwritable, absl::Cord());
@@ -19,7 +20,7 @@ inline absl::Status WithWriteError(absl::Status status, int error) {
   return status;
 }
 
-/// Whether a status has it.
+/// True if `status` has that payload.
 inline bool IsUnwritable(const absl::Status& status) {
   return status.GetPayload(kUnwritable).has_value();
 }

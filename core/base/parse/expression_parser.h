@@ -9,43 +9,45 @@
 
 namespace fusion {
 
-/// The operators of a language of expressions. `Op` is what the language makes of one.
+/// The operators of an expression language. `Op` is the language's own type for an operator.
 template <typename Op>
 struct OperatorTable {
   struct Token {
     std::string_view text;
     Op op;
   };
-  /// Binary operators by precedence, loosest first. Those of one level bind alike, from left to
-  /// right. Of two that begin alike the longer one comes first.
+  /// Binary operators by level of precedence, loosest first. Operators of a level are
+  /// left-associative. In a level, a token comes before its own prefixes ("<=" before "<").
   std::vector<std::vector<Token>> binary;
-  /// They bind tighter than all binary ones.
+  /// Prefix operators. They bind tighter than all binary operators.
   std::vector<Token> prefix;
-  /// Tokens that begin like a binary operator but end the expression: "->".
+  /// Tokens that begin like a binary operator but end the expression, such as "->".
   std::vector<std::string_view> ends = {};
   /// True: "-2" is a number. False: it is the prefix "-" before the number 2.
   bool signed_numbers = false;
 };
 
-/// Reads the expressions of a language: operands between binary operators of any number of levels,
-/// prefixes and parentheses. `Language` derives from this and has these members, which say what an
-/// operand is and what to make of it all. Their errors end the parser.
+/// Recursive-descent parser (CRTP base) for expressions of binary operators with precedence,
+/// prefix operators and parentheses. `Language` derives from this class and has the members below,
+/// which parse operands and build values. Their errors end the parse and are returned.
 ///
 ///   StatusOr<Value> Operand();    // the next token is neither a prefix nor "("
-///   StatusOr<Value> Whole();      // what stands in parentheses; calls Level(0)
-///   Status Expect(token);         // consumes ")", or says that it is missing
+///   StatusOr<Value> Whole();      // the content of parentheses; calls Level(0)
+///   Status Expect(token);         // consumes ")", or fails because it is missing
 ///   StatusOr<Value> Binary(Op op, size_t place, Value left, Value right);
 ///   StatusOr<Value> Prefix(Op op, size_t place, Value of);
 ///
-/// Places are offsets into the text. The parser calls itself: a language without a short text
-/// bounds the nesting with Enter. `text` and `operators` outlive the parser. Not thread-safe.
+/// `place` is the offset of the operator in the text, in bytes. The parser is recursive: a language
+/// whose texts may be long must bound the nesting with Enter. `text` and `operators` must outlive
+/// the parser. Not thread-safe.
 template <typename Language, typename Value, typename Op>
 class ExpressionParser {
  protected:
   ExpressionParser(std::string_view text, const OperatorTable<Op>& operators)
       : in_(text), operators_(operators) {}
 
-  /// An expression of the binary operators of `level`, of the levels behind it, and of prefixes.
+  /// Parses an expression with the binary operators of `level` and of all tighter levels. Level(0)
+  /// parses a whole expression.
   absl::StatusOr<Value> Level(size_t level) {
     if (level == operators_.binary.size()) return Prefixed();
     ASSIGN_OR_RETURN(Value out, Level(level + 1));
@@ -59,8 +61,8 @@ class ExpressionParser {
     }
   }
 
-  /// Called before and after what is nested by a prefix. Hidden by a language with a bound, whose
-  /// Whole does the same for parentheses.
+  /// Called before and after the operand of a prefix operator. A language that bounds the nesting
+  /// declares its own pair, which hides these, and calls it in Whole too, for parentheses.
   absl::Status Enter() { return absl::OkStatus(); }
   void Leave() {}
 
@@ -78,7 +80,7 @@ class ExpressionParser {
     return false;
   }
 
-  // The one that is next; null: none of them.
+  // The first of `tokens` that comes next in the text; null: none does.
   const Token* Find(const std::vector<Token>& tokens) const {
     for (const Token& token : tokens) {
       if (in_.Peek(token.text)) return &token;

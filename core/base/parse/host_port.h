@@ -7,18 +7,19 @@
 
 namespace fusion {
 
-/// "host:port" or "[v6]:port" in two.
+/// The parts of "host:port" or "[v6]:port"; `host` has no brackets.
 struct HostPort {
   std::string host;
   int port = 0;
 };
-/// InvalidArgument for anything else. Port 0 is one; the host may be any text.
+/// InvalidArgument for any other form. Accepts ports 0..65535. Does not check that the host is an
+/// address or a name; it must not be empty.
 absl::StatusOr<HostPort> ParseHostPort(const std::string& address);
 
-/// True for an IPv4 address in four numbers, or an IPv6 address.
+/// True for a dotted IPv4 address or an IPv6 address (without brackets).
 bool IsIpAddress(const std::string& host);
 
-/// True for letters, digits, '-', '_', '.', as many as the name of a host can have.
+/// True for 1 to 253 letters, digits, '-', '_' and '.'.
 bool IsHostName(std::string_view name);
 
 }  // namespace fusion

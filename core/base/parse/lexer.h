@@ -8,8 +8,9 @@
 
 namespace fusion {
 
-/// Reads the small text forms of our IRs token by token. Spaces and comments ('#' to the end of the
-/// line) separate tokens; errors say "line 3, column 7: expected ...".
+/// Reads the text forms of our IRs token by token. White space and comments ('#' to the end of the
+/// line) separate tokens. All errors are InvalidArgument: "line 3, column 7: expected ...".
+/// Functions that read a token also skip the space behind it.
 ///
 ///   Lexer in("dims { m = 128 }");
 ///   RETURN_IF_ERROR(in.Expect("dims"));  RETURN_IF_ERROR(in.Expect("{"));
@@ -21,12 +22,13 @@ class Lexer {
   explicit Lexer(std::string_view text) : text_(text) { SkipSpace(); }
 
   bool AtEnd() const { return pos_ >= text_.size(); }
-  /// Of the next token, in bytes from the start of the text.
+  /// Position of the next token, in bytes from the start of the text.
   size_t position() const { return pos_; }
   /// True if the next token is `token` (a word is matched whole: "in" does not match "input").
   bool Peek(std::string_view token) const;
-  /// Consumes `token` if it is next.
+  /// Consumes `token` if it is next, and returns whether it was.
   bool Accept(std::string_view token);
+  /// Consumes `token`; an error if it is not next.
   absl::Status Expect(std::string_view token);
 
   /// [A-Za-z_][A-Za-z0-9_.]*
@@ -42,14 +44,16 @@ class Lexer {
   /// "%12" -> 12.
   absl::StatusOr<int64_t> PercentId();
   bool PeekPercent() const { return !AtEnd() && text_[pos_] == '%'; }
-  /// The raw text up to (not including) the next `stop` character on this or a later line.
+  /// The raw text before the next `stop` character, on this or a later line. Does not consume
+  /// `stop`.
   absl::StatusOr<std::string_view> Until(char stop);
 
-  /// What a parser that calls itself for what is written within counts by.
+  /// A counter, 0 at first, with which a recursive parser bounds its nesting.
   int& depth() { return depth_; }
 
-  /// InvalidArgument with the position of the next token. Counts the lines before it: where a token
-  /// may turn out wrong once it is read, keep a copy of the lexer, not an error made ahead.
+  /// InvalidArgument with the position of the next token. Takes time linear in the text before it.
+  /// To report a token after it has been read, keep a copy of the lexer from before it, not an
+  /// error made in advance.
   absl::Status Error(std::string_view expected) const;
 
  private:

@@ -17,22 +17,23 @@ struct OpenSslFree {
   void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
   void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
 };
-/// Owns what OpenSSL made.
+/// Owns an object of OpenSSL.
 template <typename T>
 using OpenSslPtr = std::unique_ptr<T, OpenSslFree>;
 
-/// Reads texts in PEM form (RFC 7468), one block after another. Blocks that need a password are
-/// taken for damaged: no terminal is asked for it. The text outlives it. Not thread-safe.
+/// Reads text in PEM form (RFC 7468) block by block. A block that needs a password counts as
+/// damaged; there is no prompt. The text must outlive the reader. Not thread-safe.
 class PemReader {
  public:
   explicit PemReader(std::string_view text);
 
-  /// The next block of that kind; others are passed over. Null if there is none: see cut().
+  /// The next block of that kind; skips blocks of other kinds. Null at the end of the text or at a
+  /// damaged block; see cut().
   OpenSslPtr<X509> Certificate();
   OpenSslPtr<EVP_PKEY> PrivateKey();
   OpenSslPtr<EVP_PKEY> PublicKey();
 
-  /// Whether the last one was null for a block that cannot be read, not for the end of the text.
+  /// True if the last call returned null because of a damaged block, not at the end of the text.
   bool cut() const { return cut_; }
 
  private:
@@ -43,11 +44,12 @@ class PemReader {
   bool cut_ = false;
 };
 
-/// The first certificate of a text; every other one in it must be sound too. InvalidArgument says
-/// which is damaged, or that there is none.
+/// The first certificate of `text`. InvalidArgument if there is none, or if any certificate in the
+/// text is damaged; the message says which one.
 absl::StatusOr<OpenSslPtr<X509>> FirstCertificate(std::string_view text);
 
-/// InvalidArgument unless `text` has a private key without a password.
+/// The first private key of `text`. InvalidArgument if there is none, or if it is damaged or needs
+/// a password.
 absl::StatusOr<OpenSslPtr<EVP_PKEY>> FirstPrivateKey(std::string_view text);
 
 }  // namespace fusion

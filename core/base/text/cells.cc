@@ -10,11 +10,11 @@ namespace fusion {
 namespace {
 
 locale_t Utf8() {
-  static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);  // lives for ever
+  static const locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", nullptr);  // never freed
   return utf8;
 }
 
-// Of the first character of `text`, and how many bytes that is. With Utf8Locale.
+// Cells of the first character of `text`; sets `*bytes` to its length. Needs a Utf8Locale.
 size_t FirstCells(std::string_view text, size_t* bytes) {
   const Utf8Character c = FirstCharacter(text);
   *bytes = std::max<size_t>(c.bytes, 1);

@@ -7,15 +7,16 @@
 
 namespace fusion {
 
-/// Cells that one line takes on a terminal: wide characters two, marks that combine none, and
-/// colours ("\x1b[1m") none.
+/// Columns ("cells") that one line of UTF-8 takes on a terminal. Wide characters count 2, combining
+/// marks and colour escapes ("\x1b[1m") count 0.
 size_t CellsOf(std::string_view line);
 
-/// `line` in at most `most` cells: what is longer loses its middle, where "..." stands then. `line`
-/// has no colours.
+/// `line`, shortened to at most `most` cells: the middle of a longer line is replaced by "...".
+/// `line` must have no colour escapes.
 std::string CutToCells(std::string_view line, size_t most);
 
-/// While it lives, functions of C take text of this thread for UTF-8.
+/// While an object of this class lives, the calling thread has the locale C.UTF-8 for character
+/// functions of the C library, such as wcwidth.
 class Utf8Locale {
  public:
   Utf8Locale();

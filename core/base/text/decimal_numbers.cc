@@ -12,8 +12,8 @@ bool IsWordCharacter(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// Of the hex float that `text` begins with: its length, that of a suffix 'f' included. 0: it begins
-// with none, as integers and addresses, which have no exponent.
+// Length of the hex float at the start of `text`, including a suffix 'f'; 0 if there is none.
+// Integers and addresses have no exponent, so they are no hex floats.
 size_t LengthOf(std::string_view text) {
   size_t i = 2;
   auto digits = [&](auto is_digit) {

@@ -5,9 +5,9 @@
 
 namespace fusion {
 
-/// `text` for people: floats in hex digits (HexDouble), as texts that are read back have them, in
-/// the shortest decimal form that is the same number. "max 0x1.8p+1" becomes "max 3". Quoted parts,
-/// which are names, stay.
+/// A copy of `text` for people: replaces hex floats (HexDouble, the form of texts that are parsed
+/// again) by the shortest decimal form of the same number. "max 0x1.8p+1" becomes "max 3". Quoted
+/// parts are names and stay unchanged.
 std::string DecimalNumbers(std::string_view text);
 
 }  // namespace fusion

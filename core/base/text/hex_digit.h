@@ -2,7 +2,7 @@
 
 namespace fusion {
 
-/// The value of a hex digit as we write them, in small letters; -1 for any other sign.
+/// The value of a hex digit, 0..15. Only lower-case letters count; -1 for any other character.
 inline int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
   if (c >= 'a' && c <= 'f') return c - 'a' + 10;

@@ -7,7 +7,8 @@
 namespace fusion {
 namespace {
 
-// Letters that are other, more or less, or swapped with their neighbour (Damerau and Levenshtein).
+// Edit distance: letters replaced, added, missing, or swapped with a neighbour
+// (Damerau-Levenshtein).
 size_t Distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;

@@ -6,11 +6,14 @@
 
 namespace fusion {
 
-/// Of `known` the word that `word` was meant to be: one with few letters other, more, less or
-/// swapped, or the only one that begins with it. Empty: none.
+/// The word of `known` that `word` most likely misspells: the one with the smallest edit distance,
+/// if at most a third of the letters differ, are missing, added or swapped with a neighbour; else
+/// the only known word that begins with `word`. Empty if there is none, or if `word` is longer than
+/// 64 bytes.
 std::string NearestWord(std::string_view word, const std::vector<std::string>& known);
 
-/// "; did you mean --threads?"; empty if there is no such word.
+/// "; did you mean --threads?" with the NearestWord, to append to a message; empty if there is
+/// none.
 std::string DidYouMean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace fusion

@@ -4,9 +4,8 @@
 
 namespace fusion {
 
-/// What is wrong with `word` as the value of an option that takes a number; empty if nothing is.
-/// Range checks of CLI11 let NaN through, which is what this refuses; other words that are no
-/// number they refuse themselves.
+/// An error message if `word`, the value of a numeric option, is NaN; else empty. The range checks
+/// of CLI11 accept NaN; they reject all other words that are not numbers.
 std::string NumberError(const std::string& word);
 
 }  // namespace fusion

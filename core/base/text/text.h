@@ -51,7 +51,7 @@ std::string StrCat(const Parts&... parts) {
   return out;
 }
 
-/// Joins the elements of a range with `separator`, each printed by `print(element)` or by fmt.
+/// Joins the elements of a range with `separator`, each printed by `print(element)` or by StrCat.
 template <typename Range, typename Print>
 std::string StrJoin(const Range& range, std::string_view separator, Print print) {
   std::string out;
@@ -68,12 +68,12 @@ std::string StrJoin(const Range& range, std::string_view separator) {
   return StrJoin(range, separator, [](const auto& element) { return StrCat(element); });
 }
 
-/// `text` in double quotes, with quotes, backslashes and what is not shown (core/base/text/utf8.h:
-/// \xNN, \uNNNN) escaped, so that a hostile name can stand in one line of a dump. Inverse: Unquote.
+/// `text` in double quotes, on one line even if the text is hostile. Escapes quotes, backslashes,
+/// and characters that ActsOnText (core/base/text/utf8.h), as \xNN or \uNNNN. Inverse: Unquote.
 std::string Quote(std::string_view text);
 
-/// Quote for messages: of a text of more than 120 bytes only the beginning and the end are shown,
-/// so that a hostile name cannot blow a message up.
+/// Quote for messages, bounded in length: of a text of more than 120 bytes it shows only the
+/// beginning and the end.
 std::string QuoteShort(std::string_view text);
 
 /// Reads a string written by Quote starting at text[*pos] == '"'; moves *pos behind the closing

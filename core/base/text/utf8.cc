@@ -10,7 +10,7 @@ namespace {
 
 bool IsWithinCharacter(char c) { return (static_cast<unsigned char>(c) & 0xc0) == 0x80; }
 
-// Bytes of a character but its first.
+// Maximum number of continuation bytes of a character.
 constexpr size_t kMostFollowing = 3;
 
 }  // namespace

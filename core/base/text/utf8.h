@@ -10,30 +10,33 @@ namespace fusion {
 /// One character of UTF-8.
 struct Utf8Character {
   uint32_t code = 0;
-  size_t bytes = 0;  // 0: the byte at hand begins none
+  size_t bytes = 0;  // length of its encoding; 0: the text does not begin with a valid character
 };
 
-/// The first character of `text`, which is not empty. Overlong forms, surrogates and what is cut
-/// off are no characters.
+/// The first character of `text`, which must not be empty. Overlong forms, surrogates and truncated
+/// sequences are not valid.
 Utf8Character FirstCharacter(std::string_view text);
 
-/// Whether a terminal or a viewer acts on the character instead of showing it: controls, line and
-/// paragraph separators, and what turns the direction of the text around it.
+/// True if a terminal or a viewer acts on the character instead of showing it: control characters,
+/// line and paragraph separators, and controls of text direction.
 bool ActsOnText(uint32_t code);
 
-/// As it stands in a line of text: the first character of `text` itself, or, if it acts on text or
-/// is none, `\x1b` (one byte) or `\u202e`. `bytes`: how many bytes of `text` that is.
+/// The first character of `text` in a form that is safe in one line: itself, or an escape if it
+/// ActsOnText or is invalid: `\x1b` for one byte, else `\u202e`. Sets `*bytes` to the number of
+/// bytes of `text` that it covers. `text` must not be empty.
 std::string ShownCharacter(std::string_view text, size_t* bytes);
 
-/// `text` in one line: all its characters as ShownCharacter gives them, line ends and tabs too.
+/// `text` on one line: ShownCharacter of each character, including line ends and tabs.
 std::string OneLine(std::string_view text);
 
-/// JSON whose strings, where alone they can be, have such characters as \uXXXX.
+/// JSON text with every character that ActsOnText, except line feeds, as \uXXXX. They must occur
+/// inside strings only: `json` has no tabs or carriage returns between tokens. Invalid bytes stay.
 std::string ShownJson(std::string_view json);
 
-/// The first bytes of `text`, at most `most`, that end where a character ends.
+/// The longest prefix of `text` of at most `most` bytes that ends at the end of a character. Where
+/// the text is not UTF-8 it is cut after `most` bytes.
 std::string_view Utf8Prefix(std::string_view text, size_t most);
-/// The same from its end.
+/// Likewise the longest suffix that begins with a whole character.
 std::string_view Utf8Suffix(std::string_view text, size_t most);
 
 }  // namespace fusion

@@ -6,11 +6,12 @@
 
 namespace fusion {
 
-/// For Wrapped: what follows a break begins two cells further right than its line.
+/// `rest_at` of Wrapped: continuation lines are indented by two cells more than the line itself.
 inline constexpr size_t kTwoDeeper = static_cast<size_t>(-1);
 
-/// Lines of more than `columns` cells broken at spaces; what follows a break begins at cell
-/// `rest_at`. Words that are longer stay whole. Cells are those of CellsOf. 0 columns: as it is.
+/// `text` with lines of more than `columns` cells (CellsOf) broken at spaces. Continuation lines
+/// begin at cell `rest_at`, at most columns / 2. Longer words are not broken. 0 columns: returns
+/// `text` unchanged.
 std::string Wrapped(std::string_view text, size_t columns, size_t rest_at = kTwoDeeper);
 
 }  // namespace fusion

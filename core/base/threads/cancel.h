@@ -14,34 +14,38 @@
 
 namespace fusion {
 
-/// True for what CancelToken::Check answers when it is over: nobody waits for the outcome.
+/// True for the errors of CancelToken::Check (kCancelled, kDeadlineExceeded): the work was
+/// abandoned because no caller waits for the result any more.
 inline bool WasGivenUp(const absl::Status& status) {
   return absl::IsCancelled(status) || absl::IsDeadlineExceeded(status);
 }
 
-/// One request's right to stop early: cancelled by its owner or by its deadline. Thread-safe; cheap
-/// to poll.
+/// Tells the work for one request to stop: it ends when its owner cancels it or at its deadline.
+/// Thread-safe; cheap to poll. `clock` must outlive it.
 class CancelToken {
  public:
   explicit CancelToken(const Clock& clock = Clock::Real()) : clock_(clock) {}
   CancelToken(const Clock& clock, Nanoseconds deadline) : clock_(clock), deadline_(deadline) {}
-  /// Ends with `parent`, which outlives it, or at `deadline` of the same clock, whichever is first.
+  /// Ends when `parent` ends or at `deadline` of the parent's clock, whichever comes first.
+  /// `parent` must outlive it.
   CancelToken(const CancelToken& parent, Nanoseconds deadline)
       : clock_(parent.clock_), parent_(&parent), deadline_(deadline) {}
 
-  /// The same; ends also once nobody wants the outcome any more. `interest` outlives it.
+  /// The same; also ends once `interest`, which must outlive it, is lost.
   CancelToken(const CancelToken& parent, Nanoseconds deadline, Interest& interest)
       : clock_(parent.clock_), parent_(&parent), interest_(&interest), deadline_(deadline) {}
 
+  /// Ends the token, and calls the `wake` of its watches on this thread.
   void Cancel() {
     cancelled_.store(true, std::memory_order_release);
     MutexLock lock(&mutex_);
     for (const Watch* watch : watches_) watch->wake_();
   }
 
-  /// While it lives, calls `wake` when `token` or one that it ends with is cancelled, on the thread
-  /// that cancels. One that was cancelled before is for Check to see, and so are deadlines and
-  /// interest that is lost. `wake` must not use the token nor make or end a Watch.
+  /// During its lifetime, calls `wake` when `token` or one of its parents is cancelled, on the
+  /// thread that calls Cancel. It does not report earlier cancellations, deadlines or lost
+  /// interest: poll Check for these. `wake` must not use the token, nor create or destroy a Watch.
+  /// `token` must outlive it.
   class Watch {
    public:
     Watch(const CancelToken& token, std::function<void()> wake)
@@ -84,8 +88,9 @@ class CancelToken {
     return left.count() > 0 ? left : Nanoseconds(0);
   }
 
-  /// Whether all that ends it is a Cancel, which a Watch sees, or Remaining of the machine's time;
-  /// otherwise who waits has to look now and then.
+  /// True if a waiter need not poll: the token ends only by a Cancel, which a Watch reports, or at
+  /// a deadline of the real clock, after Remaining. False if it can also end by lost interest or by
+  /// another clock: then a waiter has to call Check periodically.
   bool EndsBySignal() const {
     return interest_ == nullptr && &clock_ == &Clock::Real() &&
            (parent_ == nullptr || parent_->EndsBySignal());

@@ -13,23 +13,24 @@
 
 namespace fusion {
 
-/// Whose work something is, and whether that one waits for it.
+/// The tenant that work belongs to, and its priority class.
 struct WorkOwner {
   std::string tenant;       // empty: the service's own
-  bool background = false;  // has time: it goes where work that is waited for leaves room
+  bool background = false;  // no caller waits for it: runs when foreground work leaves room
   auto operator<=>(const WorkOwner&) const = default;
 };
 
-/// Work that waits for one of a few servers (threads, processes), shared fairly between tenants.
+/// A queue of work for a few servers (threads, processes), shared fairly between tenants.
 ///
 ///   FairQueue<Task> queue;
 ///   queue.Push({"acme"}, task);
 ///   if (auto next = queue.Pop()) { Run(next->item); queue.Done(next->owner); }
 ///
-/// The next item is of the tenant with the fewest items under way, of those of the one that was
-/// served longest ago; of one tenant first in, first out. Background items come when no others
-/// wait, and every kBackgroundTurn-th time, so that they never starve. With one owner it is a plain
-/// queue. Not thread-safe.
+/// Pop serves the tenant with the fewest items in progress (popped, not Done yet); among equals,
+/// the tenant served longest ago. Items of one tenant are first in, first out. Background items are
+/// served when no foreground item waits, and at every kBackgroundTurn-th Pop, so that they do not
+/// starve. With one owner it is a plain queue. Pop, Ahead and Displace take time linear in the
+/// number of tenants. Not thread-safe.
 template <typename Item>
 class FairQueue {
  public:
@@ -45,8 +46,8 @@ class FairQueue {
     ++waiting_[owner.background];
   }
 
-  /// Whose turn it is; nullopt if nothing waits of tenants with fewer than `below` items under way.
-  /// Counts as under way until Done.
+  /// Removes the next item, considering only tenants with fewer than `below` items in progress;
+  /// nullopt if none of them has an item waiting. The item is in progress until Done.
   std::optional<Taken> Pop(int64_t below = std::numeric_limits<int64_t>::max()) {
     const bool turn = (pops_ + 1) % kBackgroundTurn == 0;
     const bool first = waiting_[0] == 0 || (turn && waiting_[1] > 0);
@@ -65,18 +66,21 @@ class FairQueue {
     return std::nullopt;
   }
 
-  /// An item that Pop gave has ended.
+  /// Ends one item in progress. Call it once for each item of Pop, with the owner that Pop
+  /// returned.
   void Done(const WorkOwner& owner) {
     auto it = tenants_.find(owner.tenant);
     --it->second.under_way;
     if (it->second.IsIdle()) tenants_.erase(it);
   }
 
-  /// Makes room for one more of `arriving`: takes out the newest item that `may_go` of the tenant
-  /// with the most waiting. For work that is waited for that is background work, of any tenant, if
-  /// there is some, else what others wait for; for background work it is background work. But for
-  /// the first, only of a tenant that has more waiting than `arriving`'s would have. nullopt if
-  /// there is no such item: then there is no room.
+  /// Makes room for one more item of `arriving`: removes and returns the newest waiting item for
+  /// which may_go(item), of the tenant with the most items waiting. nullopt if there is none: then
+  /// `arriving` gets no room.
+  ///   - For a foreground arrival: first background items of any tenant, then foreground items.
+  ///   - For a background arrival: only background items.
+  /// Except in that first case, the victim is another tenant, and one with more items waiting than
+  /// the tenant of `arriving` would have. May take time linear in the queue.
   template <typename Predicate>
   std::optional<Taken> Displace(const WorkOwner& arriving, Predicate may_go) {
     std::optional<Place> victim;
@@ -92,7 +96,7 @@ class FairQueue {
     return TakeOut(*victim);
   }
 
-  /// Takes out what waits and is `gone`, whoever's it is.
+  /// Removes and returns all waiting items for which gone(item), of all tenants.
   template <typename Predicate>
   std::vector<Taken> TakeIf(Predicate gone) {
     std::vector<Taken> out;
@@ -110,9 +114,9 @@ class FairQueue {
     return out;
   }
 
-  /// How many of the items that wait would be served before one that `arriving` pushed now: its
-  /// own, of every other tenant as many, and for background work all that is waited for. What is
-  /// under way is not looked at.
+  /// An estimate of how many waiting items would be served before one that `arriving` pushed now:
+  /// all n of its own tenant in the same class, up to n + 1 of each other tenant, and for
+  /// background work all foreground items. Ignores items in progress.
   size_t Ahead(const WorkOwner& arriving) const {
     const bool background = arriving.background;
     auto own = tenants_.find(arriving.tenant);
@@ -125,14 +129,14 @@ class FairQueue {
     return ahead;
   }
 
-  /// Items that wait.
+  /// Number of waiting items.
   size_t size() const { return waiting_[0] + waiting_[1]; }
 
  private:
   struct Tenant {
     std::deque<Item> waiting[2];  // by WorkOwner::background
     int64_t under_way = 0;
-    uint64_t served = 0;  // when last, counted
+    uint64_t served = 0;  // value of served_ at its last Pop
 
     std::pair<int64_t, uint64_t> Rank() const { return {under_way, served}; }
     size_t Waiting() const { return waiting[0].size() + waiting[1].size(); }
@@ -156,7 +160,8 @@ class FairQueue {
     return next;
   }
 
-  // Of the tenant with the most waiting, more than `above` and not `but`, that has one.
+  // The newest item that may go, of the tenant with the most items waiting among those that have
+  // such an item and more than `above` waiting. Not of tenant `but`.
   template <typename Predicate>
   std::optional<Place> NewestOfMost(bool background, size_t above, typename Tenants::iterator but,
                                     Predicate may_go) {
@@ -174,7 +179,7 @@ class FairQueue {
     return newest;
   }
 
-  // The tenant stays.
+  // Keeps the tenant, even if it is idle now.
   Taken Extract(const Place& place) {
     std::deque<Item>& waiting = place.tenant->second.waiting[place.background];
     Taken taken{{place.tenant->first, place.background}, std::move(waiting[place.index])};
@@ -189,7 +194,7 @@ class FairQueue {
     return taken;
   }
 
-  Tenants tenants_;  // with something waiting or under way
+  Tenants tenants_;  // with items waiting or in progress
   size_t waiting_[2] = {0, 0};
   uint64_t pops_ = 0;
   uint64_t served_ = 0;

@@ -10,56 +10,60 @@
 
 namespace fusion {
 
-/// How many still want the outcome of something under way, and when it may be given up: once
-/// nobody has wanted it for `linger`. Who comes back in time, as a caller that tries again does,
-/// finds it going on.
+/// Counts the callers that want the result of some work. The interest is lost, and the work may be
+/// abandoned, once nobody has wanted the result for the grace period `linger`. A caller that
+/// retries within it finds the work still running.
 ///
 ///   Interest interest(clock, std::chrono::seconds(30));
-///   if (!interest.Join("acme")) ... it was given up: begin anew ...
+///   if (!interest.Join("acme")) ... it was abandoned: start again ...
 ///   ... interest.Leave("acme");
 ///   if (interest.IsLost()) ... stop: no Join will succeed from now on ...
 ///
-/// Thread-safe; `clock` outlives it.
+/// Thread-safe; `clock` must outlive it.
 class Interest {
  public:
-  /// `linger` of kForEver: it is never lost.
+  /// With this `linger` the interest is never lost.
   static constexpr Nanoseconds kForEver = Nanoseconds::max();
   Interest(const Clock& clock, Nanoseconds linger) : clock_(clock), linger_(linger) {}
 
-  /// Somebody of `tenant` wants it. False if it is lost.
+  /// Adds a caller of `tenant`. False, without effect, if the interest is lost.
   bool Join(const std::string& tenant) {
     MutexLock lock(&mutex_);
     if (Expired()) return false;
     ++wanted_[tenant];
     return true;
   }
+  /// Removes a caller that joined. Call it once for each successful Join, with the same tenant.
   void Leave(const std::string& tenant) {
     MutexLock lock(&mutex_);
     auto of = wanted_.find(tenant);
     if (--of->second == 0) wanted_.erase(of);
     if (wanted_.empty()) left_at_ = clock_.Now();
   }
-  /// Somebody wants it who will not say when he no longer does.
+  /// Adds a caller that will not Leave: from now on the interest cannot be lost. No effect if it is
+  /// lost already.
   void Keep() {
     MutexLock lock(&mutex_);
     if (!lost_) kept_ = true;
   }
 
-  /// Whether somebody of another tenant wants it.
+  /// True if a caller of a tenant other than `tenant` wants the result.
   bool IsWantedBeside(const std::string& tenant) {
     MutexLock lock(&mutex_);
     return wanted_.size() > wanted_.count(tenant);
   }
 
-  /// Whether it is to begin: somebody wants it now. If not it is lost at once, for there is nothing
-  /// yet that would be in vain.
+  /// Call it before the work starts. True if the work should start because a caller wants it now,
+  /// it is kept, or `linger` is kForEver. Otherwise the interest is lost at once, without grace
+  /// period: no work has been done yet.
   bool Begin() {
     MutexLock lock(&mutex_);
     lost_ = lost_ || (wanted_.empty() && !kept_ && linger_ != kForEver);
     return !lost_;
   }
 
-  /// Whether nobody has wanted it for long enough; once true always true.
+  /// True once nobody has wanted the result for `linger`. Stays true. An interest that no caller
+  /// has ever joined does not expire.
   bool IsLost() {
     MutexLock lock(&mutex_);
     return Expired();
@@ -75,8 +79,8 @@ class Interest {
   const Clock& clock_;
   const Nanoseconds linger_;
   Mutex mutex_;
-  std::map<std::string, int64_t> wanted_ ABSL_GUARDED_BY(mutex_);  // by tenant, none of zero
-  std::optional<Nanoseconds> left_at_ ABSL_GUARDED_BY(mutex_);     // the last one
+  std::map<std::string, int64_t> wanted_ ABSL_GUARDED_BY(mutex_);  // by tenant; counts > 0
+  std::optional<Nanoseconds> left_at_ ABSL_GUARDED_BY(mutex_);     // the last caller
   bool kept_ ABSL_GUARDED_BY(mutex_) = false;
   bool lost_ ABSL_GUARDED_BY(mutex_) = false;
 };

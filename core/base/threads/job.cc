@@ -17,16 +17,17 @@ namespace {
 constinit thread_local Job* current_job = nullptr;
 constinit thread_local const AtNode* current_node = nullptr;
 
-// How long a large block waits for jobs that have to end.
+// How long the allocation of a large block waits for evicted jobs.
 constexpr auto kWait = std::chrono::milliseconds(2);
 constexpr int kMostWaits = 1000;
 
-// Only with jobs that have to end do all jobs hold more than they may.
+// True if all jobs hold more than the limit together, which happens only while evicted jobs have
+// not ended yet.
 bool IsCrowded(const JobMemory* memory) {
   return memory != nullptr && memory->used_bytes() > memory->limit_bytes();
 }
 
-// Job::Step throws it. Code that handles std::bad_alloc handles it too.
+// Thrown by Job::Step. Derived from std::bad_alloc, so that code which handles that handles it too.
 class JobIsOver : public std::bad_alloc {
  public:
   const char* what() const noexcept override { return "the job is over"; }
@@ -100,7 +101,7 @@ bool Job::HasRoom(int64_t bytes) {
   if (bytes < kReportBytes) return true;
   if (job->over_ != Over::kNo) return false;
   Over why = job->Look(job->bytes_ + bytes);
-  // Jobs that have to end hold what they have until they come to a step.
+  // Evicted jobs keep their memory until their next step.
   for (int wait = 0; why == Over::kNo && wait < kMostWaits && IsCrowded(job->shared_); ++wait) {
     std::this_thread::sleep_for(kWait);
     why = job->Look(job->bytes_ + bytes);
@@ -148,8 +149,7 @@ bool Job::IsSpent() {
 Job::Over Job::Look(int64_t bytes) {
   look_at_steps_ = steps_ + kLookSteps;
   look_at_bytes_ = bytes_ + kLookBytes;
-  Job* const job =
-      std::exchange(current_job, nullptr);  // memory of the account is not charged to it
+  Job* const job = std::exchange(current_job, nullptr);  // do not charge the accounting itself
   if (shared_ != nullptr && std::abs(bytes - reported_) >= kReportBytes) {
     reported_ = bytes;
     shared_->Report(this, std::max<int64_t>(bytes, 0));

@@ -19,9 +19,9 @@ class Job;
 
 /// What one job may take.
 struct JobLimits {
-  /// Memory that it holds at a time.
+  /// Memory held at the same time.
   int64_t bytes = int64_t{192} << 20;
-  /// Steps in all: an allocation is one, and so is each Job::Step.
+  /// Steps in total: each allocation counts one, Job::Step(n) counts n.
   int64_t steps = int64_t{1} << 30;
 };
 
@@ -33,7 +33,7 @@ class JobMemory {
   explicit JobMemory(int64_t limit_bytes) : limit_bytes_(limit_bytes) {}
 
   int64_t limit_bytes() const { return limit_bytes_; }
-  /// Of jobs under way, in steps of Job::kReportBytes each.
+  /// Bytes held by running jobs, each accurate to Job::kReportBytes.
   int64_t used_bytes() const;
   /// Jobs that were ended to make room, since the start.
   int64_t ended() const { return ended_.load(std::memory_order_relaxed); }
@@ -68,53 +68,63 @@ class JobMemory {
 /// has no room for it (HasRoom). The work must not change anything that others see. One thread.
 class Job {
  public:
-  /// So much is told to the JobMemory at once. A block of this size is told before it is taken.
+  /// Granularity of reports to the JobMemory. A block of this size or more is reported before it is
+  /// allocated.
   static constexpr int64_t kReportBytes = int64_t{1} << 20;
 
-  /// `what`, a literal, begins messages. `shared` and `cancel` may be null; both outlive the job.
+  /// `what`, a string literal, begins messages. `owner`: for JobMemory. `shared` and `cancel` may
+  /// be null; both must outlive the job.
   Job(std::string_view what, const JobLimits& limits, JobMemory* shared, std::string owner,
       const CancelToken* cancel);
   ~Job();
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  /// What `run`, which gives a Status or StatusOr, gives; or ResourceExhausted, naming the budget
-  /// that is used up and the node that was worked on; or what `cancel` says. Inside of another
-  /// job's Do: part of that one.
+  /// Calls `run`, which returns a Status or StatusOr, on this thread and returns its result, unless
+  /// a limit ended the work:
+  ///   - ResourceExhausted, naming the exhausted budget (bytes, steps) and the current node
+  ///   (AtNode);
+  ///   - ResourceExhausted with kRetryAfter (ServerBusy): `shared` or the machine is out of memory;
+  ///   - Cancelled or DeadlineExceeded: the error of `cancel`.
+  /// Within Do of another job it only calls `run`, which counts for that job. May be called again:
+  /// steps accumulate.
   template <typename Run>
   auto Do(Run run) -> decltype(run()) {
     if (Current() != nullptr) return run();
     try {
       const Scope scope(this);
       auto result = run();
-      // What was refused for want of room may be told as something else.
+      // `run` may have turned a refused allocation into another error.
       if (over_ == Over::kNo) return result;
     } catch (const std::bad_alloc&) {
-      // Told below, once what the work held is free again.
+      // Reported below, once the memory of the work is free again.
     } catch (const std::length_error&) {
       Refuse();
     }
     return Why();
   }
 
-  /// Of this thread; null: none.
+  /// The job whose Do runs on this thread; null: none.
   static Job* Current();
-  /// So many bytes were allocated, by other means than operator new, or freed. Without a job
-  /// nothing happens.
+  /// Add to and subtract from the charge of the current job `bytes` that were allocated or freed by
+  /// other means than operator new. No effect without a job.
   static void Charge(int64_t bytes);
   static void Release(int64_t bytes);
-  /// Whether the job of this thread, if there is one, may take a block of so many bytes: it has
-  /// room for it, and for a large block the JobMemory has room too and the job is not asked to end.
+  /// True if the current job may allocate a block of `bytes`, or if there is no job. The job's own
+  /// limit must have room; for a block of kReportBytes or more the JobMemory must have room too,
+  /// and the job must not have been cancelled or evicted. May wait about 2 s for evicted jobs to
+  /// free their memory.
   static bool HasRoom(int64_t bytes);
-  /// One step of work whose number of steps a request decides. Not to be called where an exception
-  /// leaves something broken, see above.
+  /// Counts `count` steps of work whose amount depends on the request, and ends the current job by
+  /// an exception if a limit is passed. Call it only where an exception is safe, see above. No
+  /// effect without a job.
   static void Step(int64_t count = 1);
-  /// An allocation is about to fail for want of room (HasRoom): Do says so if that ends the work.
+  /// Notes that an allocation fails because HasRoom was false: Do returns that as its error.
   void Refuse();
 
-  /// Whether it ended because the same work will always take more than its limits.
+  /// True if the job ended at its own limits of bytes or steps: a retry would fail again.
   bool IsOverBudget() const { return over_ == Over::kBytes || over_ == Over::kSteps; }
-  /// The most that it held at a time.
+  /// Peak of the bytes held.
   int64_t most_bytes() const { return most_; }
   int64_t steps() const { return steps_; }
 
@@ -122,7 +132,7 @@ class Job {
   friend class JobMemory;
   friend class AtNode;
   enum class Over : uint8_t { kNo, kBytes, kSteps, kShared, kCancelled };
-  // The job of a thread while it works for it.
+  // Makes a job the current one of this thread.
   class Scope {
    public:
     explicit Scope(Job* job);
@@ -133,7 +143,7 @@ class Job {
 
   void Take(int64_t bytes);
   bool IsSpent();
-  // What the others say of a job that holds so many bytes.
+  // Reports `bytes` to the JobMemory; why the job has to end because of others, if it has to.
   Over Look(int64_t bytes);
   void NoteWhere();
   [[noreturn]] static void End();
@@ -147,7 +157,7 @@ class Job {
   JobMemory* const shared_;
   const std::string owner_;
   const CancelToken* const cancel_;
-  // Of the thread in Do.
+  // Used by the thread in Do only.
   int64_t bytes_ = 0;
   int64_t most_ = 0;
   int64_t steps_ = 0;
@@ -156,13 +166,13 @@ class Job {
   int64_t look_at_bytes_ = kLookBytes;
   Over over_ = Over::kNo;
   int over_node_ = -1;
-  std::array<char, 160> over_at_{};   // what the message says of the node
+  std::array<char, 160> over_at_{};   // the node, for the message
   std::atomic<bool> evicted_{false};  // set by JobMemory
 };
 
-/// While it lives, the job of this thread, if there is one, is at this node: what messages say
-/// where it had to end. Both views outlive it. `position` of a canonical graph: the name is not
-/// known there, who knows it puts it in (kFailedNode).
+/// Scope in which this thread works on one node: messages of its job name that node. Both views
+/// must outlive it. In a canonical graph nodes have a `position` and no name; a caller that knows
+/// the names inserts them into the message (kFailedNode).
 class AtNode {
  public:
   AtNode(std::string_view name, std::string_view op) : AtNode(-1, name, op) {}
@@ -180,8 +190,8 @@ class AtNode {
   const std::string_view name_, op_;
 };
 
-/// Payload of an error about nodes of a canonical graph, each of which is `node ""` in its message,
-/// in this order: their positions in decimal, with spaces between.
+/// Payload of an error about nodes of a canonical graph: their positions in decimal, separated by
+/// spaces. The message has `node ""` for each of them, in the same order.
 inline constexpr char kFailedNode[] = "fusion.v1/failed_node";
 
 }  // namespace fusion

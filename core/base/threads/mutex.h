@@ -44,11 +44,12 @@ class ABSL_SCOPED_LOCKABLE MutexLock {
   Mutex* mutex_;
 };
 
-/// Waits on a condition guarded by a Mutex. There is no wait without a limit: callers loop over
-/// slices and look at their deadline or cancel token in between.
+/// Waits on a condition guarded by a Mutex. Every wait has a timeout: callers loop, and check their
+/// deadline or cancel token between waits.
 class CondVar {
  public:
-  /// Unlocks `mutex`, waits for a notification or `timeout`, locks again. May wake up spuriously.
+  /// Unlocks `mutex`, waits for a notification or for `timeout`, and locks it again. May wake up
+  /// spuriously.
   void WaitFor(Mutex* mutex, Nanoseconds timeout) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex) {
     std::unique_lock<std::mutex> lock(mutex->mutex_, std::adopt_lock);
     condition_.wait_for(lock, timeout);

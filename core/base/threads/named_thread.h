@@ -7,14 +7,13 @@
 
 namespace fusion {
 
-/// Names the calling thread, as `top -H`, debuggers and /proc/PID/task/TID/comm show it. Linux
-/// keeps 15 bytes of a name; the rest is cut off.
+/// Names the calling thread. `top -H`, debuggers and /proc/PID/task/TID/comm show the name. Linux
+/// keeps its first 15 bytes.
 void NameThread(std::string_view name);
 
-/// Starts a thread with a name. Every thread of ours is started here; server/README.md lists the
-/// names
-/// ("Running it"). Throws std::system_error, as std::thread does, where no more threads are to be
-/// had.
+/// Starts a thread with a name. All our threads are started by this function; server/README.md
+/// lists the names ("Running it"). Throws std::system_error, as std::thread does, if no thread can
+/// be started.
 ///
 ///   thread_ = NamedThread("memory-guard", [this] { Watch(); });
 template <typename Body>

@@ -24,7 +24,7 @@ void ParallelFor(int threads, int64_t n, const std::function<void(int64_t, int64
       workers.push_back(
           NamedThread("evaluate", [&, p = started] { body(begin(p), begin(p + 1)); }));
     } catch (const std::system_error&) {
-      break;  // no more threads are to be had: this one does the rest
+      break;  // no more threads: this one does the rest
     }
   }
   body(0, begin(1));

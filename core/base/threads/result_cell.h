@@ -10,11 +10,11 @@
 
 namespace fusion {
 
-/// The result of something under way, for any number of waiters.
+/// The result of running work, for any number of waiters.
 ///
 ///   ResultCell<Plan> cell;
-///   absl::StatusOr<Plan> plan = cell.Wait(request_cancel);  // on the threads of those who want it
-///   cell.Set(MakePlan(...));                                // once, on the thread that makes it
+///   absl::StatusOr<Plan> plan = cell.Wait(request_cancel);  // on the waiters' threads
+///   cell.Set(MakePlan(...));                                // once, on the working thread
 ///
 /// Thread-safe.
 template <typename T>
@@ -26,8 +26,9 @@ class ResultCell {
     set_.NotifyAll();
   }
 
-  /// The result; kCancelled or kDeadlineExceeded if `waiter` ends before there is one. Calls
-  /// `meanwhile` (may be empty) now and then while there is none.
+  /// Blocks until there is a result and returns a copy of it; kCancelled or kDeadlineExceeded if
+  /// `waiter` ends first. While it waits it calls `meanwhile` (may be empty) about every 10 ms,
+  /// without the lock.
   absl::StatusOr<T> Wait(const CancelToken& waiter,
                          const std::function<void()>& meanwhile = nullptr) const {
     const Nanoseconds slice = waiter.EndsBySignal() && !meanwhile ? kLongSlice : kSlice;
@@ -53,8 +54,8 @@ class ResultCell {
   }
 
  private:
-  // Between two looks at what does not notify. Of many that wait, as under overload, looks are work
-  // that the machine lacks elsewhere: none that need not be.
+  // Polling intervals. With many waiters, as under overload, polling costs CPU time: tokens that
+  // end by a signal are polled rarely.
   static constexpr Nanoseconds kSlice = std::chrono::milliseconds(10);
   static constexpr Nanoseconds kLongSlice = std::chrono::seconds(1);
 

@@ -7,15 +7,15 @@
 
 namespace fusion {
 
-/// Payload of an error that goes away by waiting: nanoseconds to wait at least, in decimal.
+/// Payload of an error that a later retry may avoid: the minimum delay in nanoseconds, in decimal.
 inline constexpr char kRetryAfter[] = "fusion.v1/retry_after";
 
-/// `status`, which is not OK, with that payload.
+/// `status`, which must not be OK, with that payload. A negative delay counts as 0.
 ///
 ///   return WithRetryAfter(ResourceExhausted("the queue is full"), std::chrono::seconds(2));
 absl::Status WithRetryAfter(absl::Status status, Nanoseconds delay);
-/// How long a caller waits at least whom a full queue refused. Chosen: work takes from milliseconds
-/// to a minute, and callers whose turn it is not yet come again, later each time.
+/// The minimum delay before a retry after a full queue. Chosen, not measured: work takes
+/// milliseconds to a minute, and callers back off further with every retry.
 inline constexpr Nanoseconds kFullQueueRetry = std::chrono::seconds(1);
 /// ResourceExhausted, "server is busy: ...; try again later", with that delay.
 template <typename... Parts>
@@ -24,7 +24,8 @@ absl::Status ServerBusy(const Parts&... parts) {
                         kFullQueueRetry);
 }
 
-/// What it says; nullopt if it says nothing, or nonsense. Never negative.
+/// The delay in the payload of `status`, never negative; nullopt if there is none or it is
+/// malformed.
 std::optional<Nanoseconds> RetryAfterOf(const absl::Status& status);
 
 }  // namespace fusion

@@ -28,7 +28,7 @@ bool IsShortage(const std::exception_ptr& error) {
 }
 
 absl::Status CheckThreads(int count) {
-  Mutex held;  // by this thread until all are there
+  Mutex held;  // held by this thread until all have started
   std::vector<std::thread> threads;
   threads.reserve(static_cast<size_t>(count));
   absl::Status out;

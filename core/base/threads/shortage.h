@@ -6,16 +6,16 @@
 
 namespace fusion {
 
-/// What a program says when memory or threads ran out.
+/// The message of programs that ran out of memory or threads.
 inline constexpr char kShortage[] = "there is not enough memory, or no more threads can be started";
 
-/// Whether an exception says that: std::bad_alloc, std::length_error (a size beyond any memory), or
-/// a std::system_error of a thread that did not start. Takes no memory; null is none.
+/// True if an exception means that: std::bad_alloc, std::length_error (a size beyond any memory),
+/// or a std::system_error of a thread that did not start. Allocates nothing; false for null.
 bool IsShortage(const std::exception_ptr& error);
 
-/// Whether `count` threads can run beside this one now; ResourceExhausted with kShortage if not.
-/// Starts and joins them, some 20 us each. For what is about to start threads in a library that
-/// waits for ever where it cannot.
+/// OK if `count` more threads can run at once now; else ResourceExhausted with kShortage. Starts
+/// and joins them, some 20 us each. Call it before using a library that hangs if it cannot start
+/// its threads.
 absl::Status CheckThreads(int count);
 
 }  // namespace fusion

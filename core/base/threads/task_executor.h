@@ -9,29 +9,32 @@
 
 namespace fusion {
 
-/// Runs functions on threads of its own. Thread-safe.
+/// Runs functions on its own threads. Thread-safe.
 class TaskExecutor {
  public:
-  /// What may become of a task that waits where places are short.
+  /// Whether a waiting task may be displaced, that is dropped from a full queue.
   enum class Standing : uint8_t {
-    kUnwanted,  // nobody wants it any more: it goes first
-    kMayGo,     // it gives its place to another owner's that has the better claim to it
-    kStays
+    kUnwanted,  // nobody wants its result any more: displaced first
+    kMayGo,     // may be displaced by a task that has precedence (FairQueue::Displace)
+    kStays      // never displaced
   };
-  /// None of them may throw.
+  /// None of these functions may throw.
   struct Task {
     std::function<void()> run;
-    /// Called instead, on any thread, where the task has to go. Empty: it stays.
+    /// Called instead of `run`, on any thread, if the task is displaced. Empty: the task is never
+    /// displaced.
     std::function<void()> displaced = nullptr;
-    /// Quick; asks for nothing of the executor. Empty: it may go.
+    /// Called under a lock of the executor: it must be quick and must not call the executor. Empty:
+    /// kMayGo.
     std::function<Standing()> standing = nullptr;
   };
 
   virtual ~TaskExecutor() = default;
 
-  /// OK: the task runs once, later, on another thread, or is displaced. ResourceExhausted, with
-  /// kRetryAfter: too many tasks wait already. Unavailable: stopped. In both cases the task is
-  /// dropped without being run. Who shares executors fairly does so between owners.
+  /// Queues a task of `owner`. OK: it runs once, later, on another thread, or is displaced.
+  /// ResourceExhausted, with kRetryAfter: too many tasks wait. Unavailable: the executor is
+  /// stopped. On an error the task is dropped: neither `run` nor `displaced` is called. Executors
+  /// that are fair are so between owners.
   virtual absl::Status SubmitFor(const WorkOwner& owner, Task task) = 0;
 
   absl::Status Submit(std::function<void()> run) { return SubmitFor({}, {std::move(run)}); }

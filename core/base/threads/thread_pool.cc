@@ -46,7 +46,8 @@ absl::Status ThreadPool::SubmitFor(const WorkOwner& owner, Task task) {
     }
     if (queue_.size() < queue_limit_) {
       queue_.Push(owner, std::move(task));
-      // Who is idle may have been woken for what was there before, and spare threads take less.
+      // An idle thread may already have been woken for an earlier task; spare threads take only
+      // some.
       if (idle_[0] > 0) changed_[0].NotifyOne();
       if (queue_.size() > idle_[0] && idle_[1] > 0) changed_[1].NotifyOne();
     } else {
@@ -114,13 +115,14 @@ size_t ThreadPool::queued() const {
   return queue_.size();
 }
 
-// nullopt: the pool stops, and nothing waits.
+// The next task; nullopt once the pool stops and the queue is empty.
 std::optional<ThreadPool::Taken> ThreadPool::Await(bool is_spare) {
   MutexLock lock(&mutex_);
   for (;;) {
-    // Counted together: whoever has tasks on spare threads leaves as many usual ones to others.
+    // One count for both kinds of threads: a tenant with tasks on spare threads may use fewer usual
+    // ones.
     const int64_t below = is_spare ? spare_ : usual_;
-    // What waits at the end is anybody's.
+    // While stopping, tenants have no limits.
     std::optional<Taken> next = queue_.Pop(stopping_ ? std::numeric_limits<int64_t>::max() : below);
     if (next.has_value() || stopping_) return next;
     ++idle_[is_spare];
@@ -132,10 +134,10 @@ std::optional<ThreadPool::Taken> ThreadPool::Await(bool is_spare) {
 void ThreadPool::Work(bool is_spare) {
   while (std::optional<Taken> next = Await(is_spare)) {
     next->item.run();
-    next->item = {};  // what it holds dies unlocked
+    next->item = {};  // destroyed without the lock
     MutexLock lock(&mutex_);
     queue_.Done(next->owner);
-    // It may have been one too many of that tenant's for who is idle.
+    // The tenant may have been at its limit, so an idle thread may be able to take a task now.
     if (queue_.size() > 0 && idle_[0] > 0) changed_[0].NotifyOne();
   }
 }

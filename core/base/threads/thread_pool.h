@@ -11,9 +11,9 @@
 
 namespace fusion {
 
-/// A fixed number of threads behind one bounded queue, which is fair between owners (FairQueue);
-/// of one owner first in, first out. Where the queue is full, tasks that nobody wants go out of it,
-/// and then the newest of the owner with the most, for one with fewer.
+/// A fixed number of threads that serve one bounded queue, which is fair between owners
+/// (FairQueue). If the queue is full, a new task displaces all unwanted tasks; if there are none,
+/// the newest task of the tenant with the most, as FairQueue::Displace chooses it.
 ///
 ///   ThreadPool pool("plan", /*threads=*/4, /*queue_limit=*/256);
 ///   RETURN_IF_ERROR(pool.Submit([] { ... }));
@@ -21,31 +21,32 @@ namespace fusion {
 /// Thread-safe. Tasks may submit tasks; a task must not stop or destroy its own pool.
 class ThreadPool final : public TaskExecutor {
  public:
-  /// `name`: of its threads (NamedThread), with a number behind it: "plan-0". `queue_limit`: tasks
-  /// that may wait while all threads are busy. `spare`: so many threads more serve only tenants
-  /// with fewer than `spare` tasks under way, and no tenant has more than `threads` under way: one
-  /// whose tasks take long does not keep out the others.
+  /// `name`: prefix of the names of its threads (NamedThread): "plan-0". `queue_limit`: how many
+  /// tasks may wait. `spare`: number of additional threads, reserved so that one tenant with long
+  /// tasks cannot block the others: they serve only tenants with fewer than `spare` tasks in
+  /// progress, and the usual ones only tenants with fewer than `threads`.
   ThreadPool(std::string_view name, int threads, size_t queue_limit, int spare = 0);
-  /// Stop().
+  /// Calls Stop().
   ~ThreadPool() override;
 
   absl::Status SubmitFor(const WorkOwner& owner, Task task) override;
 
-  /// Takes the tasks out of the queue that nobody wants any more, and tells them. How many.
+  /// Displaces all waiting tasks that are kUnwanted. Returns how many.
   size_t DropUnwanted();
 
-  /// Takes a task out of the queue if `arriving` has the better claim to its place, and tells it.
-  /// False: nobody has to go.
+  /// Displaces one waiting task in favour of `arriving` (FairQueue::Displace), also if the queue is
+  /// not full. False if no task may be displaced for it.
   bool Displace(const WorkOwner& arriving);
 
-  /// Tasks that would run before one that `arriving` submitted now, and keep it waiting: idle
-  /// threads are about to take as many as there are of them.
+  /// How many waiting tasks would delay one that `arriving` submitted now: FairQueue::Ahead less
+  /// the idle usual threads, which are about to take a task each.
   size_t Ahead(const WorkOwner& arriving) const;
 
-  /// Refuses new tasks, runs those that wait, joins the threads. A second call returns at once.
+  /// Refuses new tasks, runs all waiting tasks, and joins the threads. A second call returns at
+  /// once.
   void Stop();
 
-  /// Tasks waiting for a thread.
+  /// Number of tasks that wait for a thread.
   size_t queued() const;
 
  private:
