@@ -10,16 +10,16 @@
 
 namespace fusion {
 
-// What comes with a plan in an answer, as server and client both see it.
+// Values that accompany a plan in a reply, as server and client share them.
 
-/// Texts for people, made from the values between stages.
+/// Text forms of the values between stages, for people.
 enum class DumpKind : uint8_t {
   kGraph,     // the normalised graph
   kProgram,   // its loop ops
   kSmg,       // space-mapping graph of each group
   kSchedule,  // schedule of each kernel
   kSource,    // generated source of each kernel
-  kLock,      // what pins the plan: no text, a PlanLock beside the plan
+  kLock,      // no text: the reply has a PlanLock that pins the plan
 };
 
 struct Dump {
@@ -33,7 +33,8 @@ struct StageTime {
   Nanoseconds took{0};
 };
 
-/// The caller's names for the canonical positions of a plan; lengths as in the plan.
+/// The caller's names for the canonical positions of a plan: names[i] is that of position i. Lists
+/// have the lengths of those in the plan.
 struct Binding {
   std::vector<std::string> inputs;
   std::vector<std::string> outputs;
@@ -42,35 +43,37 @@ struct Binding {
   std::vector<std::string> symbols;
 };
 
-/// What is known about one kernel of a plan.
+/// State of one kernel of a plan.
 struct KernelStatus {
   Digest key;
   KernelState state = KernelState::kPending;
-  Digest content;     // kReady, as all below: SHA-256 of the shared object
+  // The fields below are set for kReady.
+  Digest content;     // SHA-256 of the shared object
   int64_t bytes = 0;  // of the shared object
   CheckReport check;
-  bool cached = false;    // the request found it compiled
-  double compile_ms = 0;  // whenever that was
+  bool cached = false;    // it was compiled before the request
+  double compile_ms = 0;  // wall time of its compilation, also if cached
 };
 
-/// One part of what a key is made of (FieldHasher).
+/// One field of a key (FieldHasher).
 struct KeyField {
   std::string name;
   std::string value;
 };
 
-/// One part of a plan key in which two requests differ, each side in short; empty: it has none.
+/// A field in which two plan keys differ. Values are shortened; empty: that key lacks the field.
 struct KeyDifference {
   std::string field;
   std::string asked;
   std::string stored;
 };
 
-/// The stored plan that is nearest to a request's, other than that itself.
+/// Why a request did not hit the cache: the stored plan, other than its own, with the most similar
+/// key.
 struct MissExplanation {
-  std::optional<Digest> nearest;  // not set: none is stored
+  std::optional<Digest> nearest;  // its key; not set: no plan is stored
   std::vector<KeyDifference> differences;
-  int64_t compared = 0;  // stored plans that were looked at
+  int64_t compared = 0;  // number of stored plans compared
   std::string summary;   // one line
 };
 
@@ -80,18 +83,18 @@ struct KernelTexts {
   Digest content;  // SHA-256 of the shared object
   std::string source;
   std::string schedule;
-  std::string reference;  // what it was compared with; empty: not known
+  std::string reference;  // program it was compared with; empty: unknown
   std::string smg;        // of the ops of `reference`
   std::string compiler;   // command lines
 };
 
-/// What a service has stored under the key of a plan.
+/// The entry that a service has stored for a plan key.
 struct StoredPlanTexts {
   Plan plan;
-  std::vector<KeyField> fields;
+  std::vector<KeyField> fields;  // of the full key
 };
 
-/// Where the plan of an answer came from.
+/// Source of the plan of a reply. kSharedFlight: planned by an equal concurrent request.
 enum class CacheOutcome : uint8_t { kMiss, kHitMemory, kHitStore, kSharedFlight };
 
 /// "planned", "memory", "store", "shared".

@@ -52,7 +52,7 @@ bool Wanted(const Plan& plan, const ExplainFilter& filter, const DecisionPlace& 
          (Has(place.first, b) && Has(place.second, a));
 }
 
-// Whether one of the groups that a kernel runs is asked about.
+// True if the filter selects one of the groups that a tuned kernel runs.
 bool Wanted(const Plan& plan, const ExplainFilter& filter, const TunedKernel& tuned) {
   if (filter.group < 0 && filter.nodes.empty()) return true;
   if (tuned.group < 0) return false;
@@ -67,7 +67,8 @@ bool Wanted(const Plan& plan, const ExplainFilter& filter, const TunedKernel& tu
   return false;
 }
 
-// What an explanation has of a plan: all that is said of groups, nothing that only runs need.
+// Copies what an explanation shows of a plan: everything about groups, nothing that only a run
+// needs.
 Plan WithoutTensors(const Plan& plan) {
   Plan out;
   out.target = plan.target;

@@ -8,35 +8,36 @@
 
 namespace fusion {
 
-/// Which entries of a ledger are wanted; all of them by default.
+/// Selects ledger entries. Default: all. `nodes` and `group` exclude each other.
 struct ExplainFilter {
-  /// Canonical node positions. One: entries with it on some side. Two: entries with one of them on
-  /// each side, or with both in one group. Not more.
+  /// At most two canonical node positions. One: entries with the node on any side. Two: entries
+  /// with one of the nodes on each side, or with both in one group.
   std::vector<int> nodes;
-  /// A position in Plan::groups: entries about it, and candidates of its nodes alone. -1: any.
+  /// A position in Plan::groups: entries about the group, and candidates within it. -1: any.
   int group = -1;
 };
 
-/// A word for a reason, in general.
+/// The general meaning of a refusal code.
 struct RefusalMeaning {
   std::string code;
   std::string meaning;
 };
 
-/// A plan as people look at it: why it is what it is.
+/// A plan's decision ledger with what is needed to display it.
 struct PlanExplanation {
-  /// Without tensors, constants, launches and what binds them. In every place of a decision the
-  /// nodes of both sides.
+  /// The plan without tensors, constants, launches, loops, inputs, outputs and weights.
+  /// DecisionPlace::first and second are filled in for all subjects.
   Plan plan;
   Digest plan_key;
-  std::vector<std::string> node_names;  // by canonical node; empty: not known
-  std::optional<CacheOutcome> cache;    // not set: asked for by key
-  std::vector<RefusalMeaning> codes;    // that the decisions mention, in alphabetical order
+  std::vector<std::string> node_names;  // by canonical node position; empty: unknown
+  std::optional<CacheOutcome> cache;    // not set: the plan was requested by key
+  std::vector<RefusalMeaning> codes;    // codes in the decisions, in alphabetical order
 };
 
-/// The part of `plan` that `filter` asks for; key, names and cache are the caller's to fill in.
-/// InvalidArgument, naming the field, for a node or a group that the plan does not have, more than
-/// two nodes, or both. Pure; any thread.
+/// The explanation of `plan`, restricted to the decisions that `filter` selects. Fills in `plan`
+/// and `codes`; the caller sets plan_key, node_names and cache. InvalidArgument, naming the field,
+/// for a position out of range, more than two nodes, the same node twice, or nodes together with a
+/// group. Pure; any thread.
 absl::StatusOr<PlanExplanation> Explain(const Plan& plan, const ExplainFilter& filter);
 
 }  // namespace fusion

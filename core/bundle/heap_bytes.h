@@ -5,7 +5,7 @@
 
 namespace fusion {
 
-/// About the bytes of heap that options hold, without those of a lock, which is shared. Pure.
+/// Approximate heap bytes of `options`, without the lock, which is shared. Pure.
 int64_t HeapBytes(const PlanOptions& options);
 
 }  // namespace fusion

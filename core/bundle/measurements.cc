@@ -14,7 +14,7 @@ void AddCalls(int64_t calls, MeasuredTimes* out) {
 
 void AddSamples(const std::vector<double>& samples_us, size_t most, MeasuredTimes* out) {
   for (double sample : samples_us) {
-    // What a float cannot hold any more is below what any clock tells.
+    // Times below FLT_MIN are shorter than any clock can measure.
     out->samples_us.push_back(std::max(static_cast<float>(sample), FLT_MIN));
   }
   size_t kept = out->samples_us.size();

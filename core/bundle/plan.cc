@@ -10,7 +10,8 @@
 namespace fusion {
 namespace {
 
-// Bytes from the first to behind the last element; strides are non-negative.
+// Bytes that a tensor spans, from its first element to the end of its last. Rejects negative
+// strides.
 absl::StatusOr<int64_t> Span(const PlanTensor& t) {
   if (t.strides.size() != t.dims.size()) {
     return InvalidArgument(t.strides.size(), " strides for rank ", t.dims.size());
@@ -44,8 +45,8 @@ absl::Status CheckTensor(const Plan& plan, const PlanTensor& t) {
     return InvalidArgument(t.bytes, " bytes declared, expected at most ", kMaxSpaceBytes);
   }
   auto in = [&](size_t count) { return t.index >= 0 && static_cast<size_t>(t.index) < count; };
-  // The caller's tensors are dense and as large as `list` says, whichever plan tensor stands for
-  // them; those of shared buffers have the memory that these say.
+  // The caller's memory has the size of the plan tensor that `list` names for the position, also
+  // for other plan tensors in it. Shared buffers have the size that `capacity` gives.
   auto bound = [&](const std::vector<int>& list, int SharedBuffer::*position) {
     if (!in(list.size())) return false;
     int id = list[static_cast<size_t>(t.index)];
@@ -102,7 +103,7 @@ std::vector<int64_t> Units(const std::vector<DimRange>& symbols, int64_t DimRang
   return out;
 }
 
-// Sizes of one thing of a plan with symbols; `most` what they are at the largest values.
+// Checks sizes of a plan with symbols.
 class SizeChecker {
  public:
   explicit SizeChecker(const std::vector<DimRange>& symbols)
@@ -113,7 +114,7 @@ class SizeChecker {
     return InvalidArgument("size ", size.ToString(), " of ", least_.size(), " symbols");
   }
 
-  // Never below 0 and never above `most`, which it is at the end.
+  // `size` must be within 0..most for all values of the symbols, and `most` for the largest ones.
   absl::Status Grows(const SizeExpr& size, int64_t most) const {
     RETURN_IF_ERROR(Known(size));
     std::optional<int64_t> smallest = size.LowerBound(least_, most_);
@@ -176,7 +177,7 @@ absl::Status CheckSizes(const Plan& plan) {
   return absl::OkStatus();
 }
 
-// Those that a run decides: of outputs of the model, by numbers behind them.
+// Each extent must be of an output of the model, and its count an i64 scalar after these outputs.
 absl::Status CheckOutputExtents(const Plan& plan) {
   std::vector<bool> counts(plan.outputs.size(), false);
   auto tensor = [&](int output) {
@@ -205,7 +206,7 @@ absl::Status CheckOutputExtents(const Plan& plan) {
   return InvalidArgument("plan output_extents: outputs behind the first count are no counts");
 }
 
-// Whether a tensor lies row-major in the memory of a shared buffer. Below 0: nobody reads it.
+// True if a tensor is row-major in the memory of a shared buffer. `id` < 0: an unread input.
 bool FitsBuffer(const Plan& plan, const SharedBuffer& shared, int id) {
   if (id < 0) return true;
   if (static_cast<size_t>(id) >= plan.tensors.size()) return false;
@@ -219,7 +220,7 @@ bool FitsBuffer(const Plan& plan, const SharedBuffer& shared, int id) {
   return CheckedNumElements(room, DTypeBytes(t.dtype)).ok() && t.strides == RowMajorStrides(room);
 }
 
-// Each of an input and an output, none of them twice.
+// Each shared buffer has an input and an output; none is used twice.
 absl::Status CheckSharedBuffers(const Plan& plan) {
   std::set<std::pair<bool, int>> seen;
   for (const SharedBuffer& s : plan.shared_buffers) {
@@ -238,7 +239,8 @@ absl::Status CheckSharedBuffers(const Plan& plan) {
   return absl::OkStatus();
 }
 
-// Each of an input or output of those strides that shares no buffer, none of them twice.
+// Each entry must name an input or output with these strides. None may be named twice or share a
+// buffer.
 absl::Status CheckBoundTensors(const Plan& plan) {
   std::set<std::pair<bool, int>> seen;
   for (const SharedBuffer& s : plan.shared_buffers) {
@@ -249,7 +251,7 @@ absl::Status CheckBoundTensors(const Plan& plan) {
     const std::vector<int>& list = b.output ? plan.outputs : plan.inputs;
     const std::string what =
         StrCat("plan bound_strides: ", b.output ? "output " : "input ", b.position);
-    // Counts that a run gives are no tensors of the model.
+    // Counts (output_extents) are not tensors of the model.
     const size_t tensors = b.output ? ModelOutputs(list.size(), plan.output_extents) : list.size();
     if (b.position < 0 || static_cast<size_t>(b.position) >= tensors) {
       return InvalidArgument(what, " of ", tensors);
@@ -343,7 +345,7 @@ size_t PlacesOf(const Plan& plan) {
 }
 
 std::vector<int64_t> CountedRuns(const Plan& plan) {
-  // Products of passes of loops within loops are estimates beyond this.
+  // Limits the product for nested loops. It is an estimate anyway.
   constexpr int64_t kMostRuns = int64_t{1} << 40;
   std::vector<int64_t> runs(plan.launches.size(), 1);
   for (const PlanLoop& loop : plan.loops) {

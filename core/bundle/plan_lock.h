@@ -11,99 +11,103 @@
 
 namespace fusion {
 
-/// Parts of a dim that a reduction is split into, at most.
+/// Maximum number of parts of a split reduction.
 inline constexpr int kMostSplitParts = 64;
 
-/// A tile length of a dim of a kernel, by the name that the dim has in its schedule.
+/// The tile length of a dim of a kernel.
 struct LockedTile {
-  std::string dim;
-  int64_t tile = 1;
+  std::string dim;   // its name in the kernel's schedule
+  int64_t tile = 1;  // elements, 1..extent of the dim
 };
 
 /// How one matrix product of a kernel is blocked.
 struct LockedProduct {
-  int op = 0;  // position in the space-mapping graph of the ops
-  bool swap = false;
-  int rows = 1;  // of the register block
-  int columns = 1;
-  bool stage_rows = false;
+  int op = 0;               // position among the ops of the kernel's SMG
+  bool swap = false;        // true: the first operand gives the columns, else the second
+  int rows = 1;             // of the register block
+  int columns = 1;          // of the register block
+  bool stage_rows = false;  // copy rows of an operand next to each other first
 };
 
-/// What is left to decide of a kernel once its ops are known; everything else follows.
+/// The tiling of a kernel. With the ops it determines the schedule.
 struct LockedCut {
   std::vector<LockedTile> grid;         // parallel blocks, last dim fastest
   std::optional<LockedTile> streamed;   // the dim streamed through a block
   std::vector<LockedProduct> products;  // every product once
-  /// A reduced dim that is split, `tile` the number of its parts. Then nothing of the above is set,
-  /// and `phases` has two: the parts, their merge.
+  /// A reduced dim that is split over blocks; `tile` is the number of parts, 2..kMostSplitParts. If
+  /// set, the fields above are empty and `phases` has two tilings: of the parts and of their merge.
   std::optional<LockedTile> split;
   std::vector<LockedCut> phases;
-  /// Extents of the dims of the ops that were cut, see LockUse::kMember. Of cuts that never leave
-  /// the process; not in digests.
+  /// Extents of the dims of the tiled ops, for LockUse::kFit and kMember. Only within the process:
+  /// neither in lock files nor in digests.
   std::vector<int64_t> extents = {};
 };
 
-/// Some of a kernel's ops, which run as its next phases.
+/// A subset of a kernel's ops that runs as the next of its sequential phases.
 struct LockedTurn {
   std::vector<int> ops;  // positions among the ops of the group, ascending
-  int choice = 0;        // position in PlanLock::choices of one without turns
+  int choice = 0;        // position in the `choices` of the lock or body; that one has no turns
 };
 
-/// Phases of a kernel that run as a pipeline, see `turns`.
+/// Consecutive phases of LockedChoice::turns that run as a pipeline, without barriers between them.
 struct LockedPipeline {
-  int first = 0;                   // position of the first phase, as if there were no pipelines
-  int phases = 0;                  // at least two
-  std::vector<LockedTile> slices;  // dims of the first phase; at least one
+  int first = 0;   // number of the first phase, counted without pipelines; a split turn has two
+  int phases = 0;  // at least two
+  /// Dims of the grid of the first phase and the length that a task takes through all phases. At
+  /// least one.
+  std::vector<LockedTile> slices;
 };
 
-/// A kernel's cut; of several sets of ops side by side in one launch one cut each.
+/// The tiling of a group's kernel: either `parts` or `turns`.
 struct LockedChoice {
-  std::vector<LockedCut> parts;  // at least one, unless there are turns
-  /// Of several sets one after the other in one launch, which hold every op of the group once: at
-  /// least two, then there are no parts.
+  /// One: the tiling of the kernel. Several: independent sets of ops run side by side in one
+  /// launch, one tiling each, in the order of their first ops.
+  std::vector<LockedCut> parts;
+  /// At least two sets of ops that run as sequential phases of one launch. Together they contain
+  /// each op of the group once.
   std::vector<LockedTurn> turns = {};
-  std::vector<LockedPipeline> pipelines = {};  // with turns: ascending
+  std::vector<LockedPipeline> pipelines = {};  // only with turns; ascending
 };
 
-/// Ops that run as one kernel; or one op that repeats a body.
+/// Ops that run as one kernel, or one repeat (an op that runs a body several times).
 struct LockedGroup {
   std::vector<int> ops;  // positions in the program (`fusionctl show MODEL program`), ascending
-  int choice = 0;        // position in `choices` beside it; of a repeat 0
-  int body = -1;         // of a repeat: position in `bodies` beside it; else -1
+  int choice = 0;        // position in the `choices` of the same lock or body; 0 for a repeat
+  int body = -1;         // repeat: position in the `bodies` of the same lock or body; else -1
 };
 
-/// What is decided of the ops of one program, as PlanLock says of a graph's: of the body of a
-/// repeat, of a variant.
+/// The decisions for one program: the body of a repeat, or a variant. Fields as in PlanLock.
 struct LockedBody {
   std::vector<LockedGroup> groups;
   std::vector<LockedChoice> choices;
   std::vector<LockedBody> bodies = {};
 };
 
-/// A variant of the plan of a family (PlanVariant).
+/// The decisions for a variant of a plan.
 struct LockedVariant {
-  int64_t most = 0;
+  int64_t most = 0;  // PlanVariant::most
   LockedBody decisions;
 };
 
-/// What became of a kernel. A digest that is not there is not compared.
+/// Expected digests of a kernel. A digest that is not set is not compared.
 struct LockedKernel {
-  std::string label;               // for people; not compared
-  std::optional<Digest> schedule;  // SHA-256 of its text
-  std::optional<Digest> source;    // SHA-256 of its text; none: no code generator
-  std::optional<Digest> key;       // of the kernel
+  std::string label;               // op types, for people; not compared
+  std::optional<Digest> schedule;  // SHA-256 of the schedule's text
+  std::optional<Digest> source;    // SHA-256 of the source; not set also if there is no backend
+  std::optional<Digest> key;       // PlanKernel::key
 };
 
-/// For which graph a lock is.
+/// To which graph a lock is applied.
 enum class LockUse : uint8_t {
-  kAsIs,    // the one that it is of
-  kFit,     // one with other dims: tiles that are longer than their dim are as long as it is
-  kMember,  // one of a family of which that one is the largest: what is decided by how long dims
-            // are is decided by its LockedCut::extents
+  kAsIs,    // the graph that it was made for
+  kFit,     // that graph with smaller extents: tiles are shortened to fit, as at run time
+  kMember,  // another member of the family whose largest member the lock was made for: decisions
+            // that depend on extents use those of LockedCut::extents
 };
 
-/// A plan pinned: the decisions that planning a graph again shall take, and what must come out of
-/// it. Versions and device are told where the outcome differs; they decide nothing.
+/// A pinned plan: the decisions to repeat when the graph is planned again, and the expected digests
+/// of the result. Versions, target and device only appear in error messages about a different
+/// result; they are not compared.
 struct PlanLock {
   int planner_version = 0;
   int codegen_version = 0;
@@ -112,24 +116,24 @@ struct PlanLock {
   Digest graph;                  // SHA-256 of CanonicalGraph::key_text
   FusionMode fusion = FusionMode::kFused;
   Numerics numerics = Numerics::kFp32Accumulate;
-  std::vector<LockedGroup> groups;  // in the order in which they run
+  std::vector<LockedGroup> groups;  // in execution order; each op except views in one group
   std::vector<LockedChoice> choices;
   std::vector<LockedBody> bodies = {};
   std::vector<LockedVariant> variants = {};
-  std::vector<LockedKernel> kernels;  // by Plan::kernels; none: not compared
-  std::optional<Digest> plan;         // of what a run of the plan depends on
-  /// Of locks that never leave the process; not in digests.
+  std::vector<LockedKernel> kernels;  // in the order of Plan::kernels; empty: not compared
+  std::optional<Digest> plan;         // of the plan without estimates, device limits and fallbacks
+  /// Only within the process: neither in lock files nor in digests.
   LockUse use = LockUse::kAsIs;
 };
 
-/// Names everything in a lock: equal digests, equal locks.
+/// Digest of everything in a lock except LockedCut::extents and PlanLock::use.
 Digest DigestOf(const PlanLock& lock);
 
-/// What a lock says of a body or a variant, as a lock of that program.
+/// A lock of the program of a body or a variant, with its decisions. Other fields have defaults.
 PlanLock LockOf(const LockedBody& body, LockUse use);
 
-/// Checks that the choices and bodies which groups and turns name are there, and that those of
-/// turns have no turns, within bodies and variants too. InvalidArgument names the field:
+/// Checks that the positions in groups and turns name existing choices and bodies, and that choices
+/// of turns have no turns; within bodies and variants too. InvalidArgument, naming the field:
 /// `groups[3].choice: 9; expected 0..8`.
 absl::Status CheckChoices(const PlanLock& lock);
 

@@ -8,7 +8,7 @@ namespace fusion {
 namespace {
 
 constexpr int64_t kMostPasses = int64_t{1} << 31;  // kMaxPasses of core/op/repeat.h
-// Loops within loops; what runs them, and this, goes down as deep.
+// Maximum nesting of loops: execution and this check recurse as deep.
 constexpr size_t kMostDepth = 64;
 
 class LoopChecker {
@@ -35,7 +35,7 @@ class LoopChecker {
  private:
   static int64_t End(const PlanLoop& loop) { return int64_t{loop.first} + loop.launches; }
 
-  // Within the last loop that does not end before it begins.
+  // The loop must lie within the innermost loop that has not ended at its first launch.
   absl::Status CheckLaunches(size_t l) {
     const PlanLoop& loop = plan_.loops[l];
     const auto launches = static_cast<int64_t>(plan_.launches.size());
@@ -70,7 +70,7 @@ class LoopChecker {
     return absl::OkStatus();
   }
 
-  // What the passes go along has one for each of them.
+  // The tensor of an element must have one element per pass.
   absl::Status CheckElements(size_t l) {
     const PlanLoop& loop = plan_.loops[l];
     const int64_t most = MostPassesAt(loop, units_);
@@ -97,7 +97,7 @@ class LoopChecker {
     return absl::OkStatus();
   }
 
-  // Of a row-major tensor.
+  // Bytes of a tensor, which must be row-major.
   absl::StatusOr<int64_t> DenseBytes(int id) const {
     if (id < 0 || static_cast<size_t>(id) >= plan_.tensors.size()) {
       return InvalidArgument("names tensor ", id);
@@ -122,7 +122,7 @@ class LoopChecker {
     return false;
   }
 
-  // A tensor that a loop itself reads or writes, of so many bytes.
+  // Checks a tensor of `bytes` bytes that the loop itself reads or writes.
   absl::Status CheckNamed(size_t l, int id, int64_t bytes, bool written) const {
     ASSIGN_OR_RETURN(int64_t has, DenseBytes(id));
     const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
@@ -168,7 +168,7 @@ class LoopChecker {
     return absl::OkStatus();
   }
 
-  // Places are used where they mean something, by tensors that they have room for.
+  // Places are used only within their loop, by tensors that fit.
   absl::Status CheckUses() const {
     for (size_t i = 0; i < plan_.tensors.size(); ++i) {
       const PlanTensor& t = plan_.tensors[i];
@@ -191,7 +191,7 @@ class LoopChecker {
     return absl::OkStatus();
   }
 
-  // `loop`: the innermost one around the launch.
+  // `loop`: the innermost loop around the launch; -1: none.
   absl::Status CheckLaunch(const PlanLaunch& launch, int loop) const {
     for (int id : launch.tensors) {
       const PlanTensor& t = plan_.tensors[static_cast<size_t>(id)];
@@ -208,8 +208,8 @@ class LoopChecker {
   size_t places_ = 0;
   std::vector<int> owner_;      // by place: its loop
   std::vector<int64_t> bytes_;  // by place
-  std::vector<int> parents_;    // by loop: the next one around it; -1: none
-  std::vector<size_t> around_;  // the loops that the last one checked lies in, and it
+  std::vector<int> parents_;    // by loop: the enclosing one; -1: none
+  std::vector<size_t> around_;  // the loop checked last and those around it, outermost first
 };
 
 }  // namespace

@@ -11,7 +11,7 @@ SizeExpr DimOf(const PlanTensor& t, size_t dim) {
   return t.sizes.empty() ? SizeExpr(t.dims[dim]) : t.sizes[dim];
 }
 
-// Whether what a caller binds to one fits the other, whatever the symbols are.
+// True if both tensors have the same type for all values of the symbols.
 bool SameType(const Plan& plan, int id, const Plan& other, int other_id) {
   if (id < 0 || other_id < 0) return id == other_id;
   const PlanTensor& a = plan.tensors[static_cast<size_t>(id)];
@@ -31,7 +31,7 @@ absl::Status CheckBound(const Plan& plan, const Plan& variant) {
                              (plan.*list).size());
     }
     for (size_t i = 0; i < (plan.*list).size(); ++i) {
-      // Of a weight only prepared forms may be read.
+      // A variant may read only prepared forms of a weight.
       if (list == &Plan::weights && (variant.*list)[i] < 0) continue;
       if (SameType(plan, (plan.*list)[i], variant, (variant.*list)[i])) continue;
       return InvalidArgument(what, " ", i, " is not of the type that it has in the plan");
@@ -142,8 +142,8 @@ bool PackAlike(const Plan& a, const PlanLaunch& of_a, const Plan& b, const PlanL
 
 namespace {
 
-// A variant packs what the plan packs alike at the same place, and everything else behind what the
-// plan and the variants before it have packed.
+// A prepared tensor of a variant must either be one that the plan packs alike at the same offset,
+// or lie after everything that the plan and earlier variants pack (`end`).
 absl::Status CheckPacked(const Plan& plan, const Plan& variant, int64_t end) {
   for (size_t l = 0; l < variant.prepare.size(); ++l) {
     const PlanLaunch& launch = variant.prepare[l];

@@ -8,21 +8,24 @@ namespace fusion {
 
 inline constexpr size_t kMaxPlanVariants = 8;
 
-/// Position in plan.variants of the one that runs where the symbols have these values, in units of
-/// their multiples; -1: the plan itself.
+/// Position in plan.variants of the first variant that applies to these values of the symbols
+/// (`units`: value / multiple, see SymbolUnits); -1: the plan itself runs.
 int VariantAt(const Plan& plan, const std::vector<int64_t>& units);
-/// That one, or `plan`.
+/// The plan that runs for these values: a variant of `plan`, or `plan`. Valid as long as `plan`.
 const Plan& PlanAt(const Plan& plan, const std::vector<int64_t>& units);
 /// variants[variant], or `plan` for -1.
 const Plan& VariantOf(const Plan& plan, int variant);
 
-/// The one prepared tensor of a launch that only packs weights or constants; -1: it is another one.
+/// The tensor (position in plan.tensors) that a launch prepares, if it reads only weights and
+/// constants and writes one prepared tensor; else -1.
 int PackedBy(const Plan& plan, const PlanLaunch& launch);
-/// Whether one of `a` and one of `b` pack the same in the same way, be it to other places.
+/// True if a launch of `a` and one of `b` run the same kernel to pack the same weights and
+/// constants into equal layouts. Their prepared tensors may have different offsets.
 bool PackAlike(const Plan& a, const PlanLaunch& of_a, const Plan& b, const PlanLaunch& of_b);
 
-/// Part of Verify: checks that variants are for runs of the same inputs, outputs and weights, that
-/// their kernels are among those of the plan, and that each is sound by itself.
+/// Part of Verify: checks that each variant passes Verify itself, has the inputs, outputs and
+/// weights of the plan, uses only kernels of the plan, and does not overwrite prepared weights of
+/// others. InvalidArgument, naming the variant.
 absl::Status CheckVariants(const Plan& plan);
 
 }  // namespace fusion

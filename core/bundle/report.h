@@ -9,94 +9,94 @@
 
 namespace fusion {
 
-// What is said about plans after they were made: how long they take to make, how fast they ran,
-// which there are, and what a server can do at all. Plain values, as server and client both see
-// them.
+// Reports about plans and servers, as plain values that server and client share: progress of a
+// request, measured latencies, stored plans, capabilities of a server.
 
-/// How far a request is.
+/// Progress of a request.
 struct PlanProgress {
-  std::string stage;       // the one that begins, or whose counts changed: "import", "compile"
-  Nanoseconds elapsed{0};  // since the server began with the request
+  std::string stage;       // the stage that begins or whose counts changed: "import", "compile"
+  Nanoseconds elapsed{0};  // since the server began to process the request
   int done = 0;            // steps of the stage: kernels compiled and checked
   int total = 0;           // 0: a stage without steps
 };
 
-/// SHA-256 over the keys of the kernels of plan.launches, in order: what a position in a report
-/// stands for. Plans under one key may differ in it, when kernels have failed.
+/// SHA-256 over the kernel keys of plan.launches, in order. It identifies the launches that
+/// positions in a report refer to. It may differ between plans with the same key, after kernels
+/// failed.
 Digest LaunchedKernels(const Plan& plan);
 
-/// Samples of one measurement in a report; more are InvalidArgument.
+/// Maximum number of samples of one measurement in a report. More are InvalidArgument.
 inline constexpr int kMaxReportSamples = 1024;
-/// Launches or runs that one measurement may stand for.
+/// Maximum of LaunchLatency::calls and LatencyReport::runs.
 inline constexpr int64_t kMaxReportCalls = 1'000'000'000'000;
-/// A longer launch or run is InvalidArgument. Microseconds: a thousand seconds.
+/// Maximum duration of a launch or run in microseconds (1000 s). More is InvalidArgument.
 inline constexpr double kMaxLatencyUs = 1e9;
-/// What is kept of a device's name.
+/// Longer device names are truncated to this.
 inline constexpr size_t kMaxDeviceNameBytes = 128;
 
-/// What one launch of a plan took in some runs.
+/// Measured times of one launch of a plan.
 struct LaunchLatency {
   int launch = 0;                  // position in Plan::launches
   std::vector<double> samples_us;  // at least one; each in (0, kMaxLatencyUs]
-  int64_t calls = 0;               // launches that these stand for; 0: as many as samples
+  int64_t calls = 0;               // number of launches that the samples represent; 0: one each
 };
 
-/// What the kernels of one plan took on one machine.
+/// Measured times of one plan on one machine.
 struct LatencyReport {
   Digest plan_key;
-  Digest kernels;                       // LaunchedKernels of the plan that ran
-  std::vector<LaunchLatency> launches;  // at most one of each
+  Digest kernels;                       // LaunchedKernels of the plan that ran; all 0: unknown
+  std::vector<LaunchLatency> launches;  // at most one entry per launch
   std::vector<double> run_samples_us;   // whole runs
   int64_t runs = 0;    // since the last report, measured or not; 0: as many as run_samples_us
-  int threads = 1;     // that ran the plan; samples count only where it was made for so many
-  std::string device;  // the machine, for people; kMaxDeviceNameBytes of it are kept
+  int threads = 1;     // used by the runs; samples are kept only if equal to Plan::threads
+  std::string device;  // the machine, for people; at most kMaxDeviceNameBytes are kept
 };
 
-/// Count and spread of measured times, over the newest samples that are kept. All 0 where nothing
-/// was measured.
+/// Count and quantiles of measured times, over the newest samples that are kept. All 0 without
+/// measurements.
 struct LatencySummary {
-  int64_t calls = 0;     // ever, with any number of threads
-  int64_t samples = 0;   // that the figures come from
-  double median_us = 0;  // half of the samples are shorter
-  double p10_us = 0;     // as all of these, interpolated between neighbours
+  int64_t calls = 0;     // total, with any number of threads
+  int64_t samples = 0;   // number of samples behind the quantiles
+  double median_us = 0;  // quantiles are interpolated between neighbouring samples
+  double p10_us = 0;
   double p90_us = 0;
   double min_us = 0;
 };
 
-/// One kernel of a plan: measured beside estimated.
+/// Measured and estimated times of one kernel of a plan.
 struct KernelReport {
   Digest kernel_key;
   std::string label;                      // op types in order
-  int launches = 0;                       // of one inference
-  int nodes = 0;                          // that one launch computes
+  int launches = 0;                       // per inference
+  int nodes = 0;                          // computed by one launch
   LatencySummary measured;                // of one launch
   double estimated_us = 0;                // of one launch
-  double op_by_op_us = 0;                 // the same nodes with one kernel each, of one launch
-  int64_t activation_bytes = 0;           // moved off chip, all launches of an inference
+  double op_by_op_us = 0;                 // estimate for the nodes of one launch, one kernel each
+  int64_t activation_bytes = 0;           // moved off chip by all launches of an inference
   int64_t op_by_op_activation_bytes = 0;  // the same with one kernel per node
 };
 
-/// What is kept of a model's name.
+/// Longer model names are truncated to this.
 inline constexpr size_t kMaxModelNameBytes = 128;
 
-/// What was reported about one plan.
+/// Summary of the latency reports about one plan.
 struct PlanReport {
   Digest plan_key;
-  std::string model_name;  // of the request that made it; empty: unknown
+  std::string model_name;  // of the request that created the plan; empty: unknown
   std::string target;
-  int threads = 1;                   // that the plan was made for
-  std::vector<std::string> devices;  // that reported, the newest 16
+  int threads = 1;                   // Plan::threads
+  std::vector<std::string> devices;  // that sent reports, the newest 16
   int64_t last_report_unix_ms = 0;
-  LatencySummary runs;  // whole ones
+  LatencySummary runs;  // whole runs
   PlanTotals totals;
   PlanTotals op_by_op;
-  std::vector<KernelReport> kernels;  // those of Plan::launches, by first launch
+  std::vector<KernelReport> kernels;  // kernels of Plan::launches, in order of first launch
 };
 
-/// A stored plan in short.
+/// Summary of a stored plan.
 struct PlanSummary {
   Digest plan_key;
-  std::string model_name;  // of the request that made it; empty: unknown
+  std::string model_name;  // of the request that created it; empty: unknown
   int64_t created_unix_ms = 0;
   std::string target;
   int threads = 1;
@@ -105,36 +105,34 @@ struct PlanSummary {
   int nodes = 0;
   PlanTotals totals;
   PlanTotals op_by_op;
-  /// Nodes kept alone, and families left without a variant, because of a failed kernel.
-  int fallbacks = 0;
-  int64_t bytes = 0;         // stored, without kernels
+  int fallbacks = 0;         // size of Plan::fallbacks
+  int64_t bytes = 0;         // stored bytes of the plan, without kernels
   int distinct_kernels = 0;  // of the plan
-  int compiled_kernels = 0;  // of them, those that are stored
-  bool pinned = false;       // kept whatever room is needed
-  std::string tenant;        // whose request made it; empty: unknown
+  int compiled_kernels = 0;  // those of them that are stored
+  bool pinned = false;       // exempt from eviction
+  std::string tenant;        // charged for it (Store::TenantOf); empty: unknown
 };
 
 /// A device spec of a server.
 struct DeviceCapability {
   std::string name;
   std::string description;  // for people
-  std::string backend;      // code generator; empty: its plans can be made, but not compiled
+  std::string backend;      // code generator; empty: plans can be made but not compiled
   std::string isa;
 };
 
-/// An operator that graphs may contain, and the opsets of ONNX that are known of it. 0 and 0: it is
-/// ours, ONNX does not know it.
+/// A supported operator and its range of ONNX opsets. 0 and 0: not an ONNX operator.
 struct OpCapability {
   std::string name;
   int min_opset = 0;
   int max_opset = 0;
 };
 
-/// What became of a registered kernel since the server started.
+/// State of a registered kernel since the server started.
 enum class RegisteredState : uint8_t {
-  kUnused,       // no plan has had a kernel of it
-  kReady,        // one was compiled and checked, or found
-  kQuarantined,  // one failed: no new plan uses it
+  kUnused,       // no plan has used it
+  kReady,        // one of its kernels was compiled and checked, or found in the store
+  kQuarantined,  // one of its kernels failed; new plans do not use it
 };
 
 /// "unused", "ready", "quarantined".
@@ -147,35 +145,35 @@ struct RegisteredCapability {
   Digest source;        // SHA-256 of the file
   bool force = false;
   RegisteredState state = RegisteredState::kUnused;
-  std::string reason;  // kQuarantined: what failed
+  std::string reason;  // kQuarantined: the failure
 };
 
-/// The largest value of something that a server takes.
+/// A limit that a server enforces.
 struct ServiceLimit {
   std::string name;  // "request bytes"
   int64_t value = 0;
   std::string unit;    // "bytes"
-  std::string option;  // of fusiond; empty: fixed
+  std::string option;  // the fusiond option that sets it; empty: fixed
 };
 
-/// What a server can do.
+/// Capabilities of a server.
 struct Capabilities {
   std::string version;
   uint32_t plan_version = 0;
   uint32_t kernel_abi_version = 0;
-  std::string compiler;  // empty: none, nothing can be compiled
+  std::string compiler;  // empty: no compiler, nothing can be compiled
   int workers = 0;
   bool durable_store = false;
   std::vector<DeviceCapability> devices;              // by name
   std::vector<OpCapability> ops;                      // by name
-  std::vector<ServiceLimit> limits;                   // in the order in which a request meets them
+  std::vector<ServiceLimit> limits;                   // in the order in which requests are checked
   std::string sandbox;                                // of compile workers, for people
   std::vector<RegisteredCapability> registered = {};  // in the order of the files
-  // Of the call that asks; empty: the server is older than that.
+  // About the calling client. Empty: an older server that does not report it.
   std::string authentication = {};             // "none", "token", "mtls", "token mtls"
-  std::string tenant = {};                     // under which it is counted
+  std::string tenant = {};                     // to which the call is attributed
   std::vector<std::string> roles = {};         // "plan", "report", "admin"
-  std::vector<std::string> signing_keys = {};  // ids, the one that signs first
+  std::vector<std::string> signing_keys = {};  // ids; the first one is the signing key
 };
 
 }  // namespace fusion

@@ -7,16 +7,16 @@
 
 namespace fusion {
 
-/// What the signature of a PlanFusion answer is over, as fusion_service.proto says: the plan's key,
-/// the SHA-256 of its bytes as they are sent, and key and content of each kernel that is ready.
+/// The bytes that the signature of a PlanFusion reply covers (fusion_service.proto): the plan's
+/// key, the SHA-256 of its bytes on the wire, and key and content of each kernel that is ready.
 std::string SignedPlanBytes(const Digest& plan_key, const Digest& plan_sha256,
                             const std::vector<KernelStatus>& kernels);
 
-/// What the signature of a kernel is over.
+/// The bytes that the signature of a kernel covers.
 std::string SignedKernelBytes(const Digest& key, const Digest& content);
 
-/// What the signature of an entry of an archive is over: its kind (the type of its frame, see
-/// core/cache/store_archive.h) and the SHA-256 of its bytes.
+/// The bytes that the signature of an archive entry covers: the type of its frame
+/// (core/cache/store_archive.h) and the SHA-256 of its payload.
 std::string SignedEntryBytes(char type, const Digest& payload);
 
 }  // namespace fusion

@@ -10,7 +10,7 @@ std::string NameOf(const std::vector<std::string>& names, size_t i, std::string_
   return i < names.size() ? Quote(names[i]) : StrCat(what, " ", i);
 }
 
-// Finds the symbols one after the other: each from a dim in which it is the only one not known yet.
+// Solves for one symbol at a time, from a dim in which it is the only unknown.
 class Solver {
  public:
   Solver(const Plan& plan, const std::vector<Dims>& inputs, const RunNames& names)
@@ -39,7 +39,7 @@ class Solver {
 
  private:
   std::string Symbol(size_t s) const { return NameOf(names_.symbols, s, "symbol"); }
-  // Inputs that no kernel reads: a run looks at none of their dims.
+  // Names the inputs that no kernel reads: their dims cannot determine symbols.
   std::string OnlyShapes() const {
     std::vector<std::string> unread;
     for (size_t i = 0; i < plan_.inputs.size(); ++i) {
@@ -52,7 +52,8 @@ class Solver {
     return StrCat("dim ", dim, " of input ", NameOf(names_.inputs, input, "number"));
   }
 
-  // InvalidArgument for ranks and other dims that are not those of the plan.
+  // Calls `visit` for each open dim. InvalidArgument if a rank or a fixed dim differs from the
+  // plan.
   template <typename Visit>
   absl::Status ForEachOpenDim(const Visit& visit) const {
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -74,8 +75,8 @@ class Solver {
     return absl::OkStatus();
   }
 
-  // constant + factor * the symbol that is not known; false if there are several, or a power. Every
-  // run comes here: it takes no memory from the heap.
+  // Writes `size` as constant + factor * unknown symbol. False if there are several unknowns, or a
+  // power of one. Called in every run, so it does not allocate.
   bool Reduce(const SizeExpr& size, int64_t* constant, int64_t* factor, int* unknown) const {
     *constant = 0;
     *factor = 0;
@@ -127,7 +128,7 @@ class Solver {
     return absl::OkStatus();
   }
 
-  // In the caller's words: a symbol stands for its value, not its units.
+  // `size` in terms of the caller's symbols, by value instead of units.
   std::string Shown(const SizeExpr& size) const {
     std::vector<std::string> words;
     for (size_t s = 0; s < units_.size(); ++s) {

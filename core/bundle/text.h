@@ -7,7 +7,7 @@
 
 namespace fusion {
 
-// Plans for people. Pure; any thread.
+// Text forms of plans, for people. Pure; any thread.
 
 std::string_view KindName(GroupKind kind);              // "inner", "cross-operator", ...
 std::string_view SpaceName(Space space);                // "input", "arena", ...
@@ -23,8 +23,8 @@ std::string TargetText(const Plan& plan);
 /// "launches 2..4 run in 100 passes; from one to the next t3 to t9; along t2, t8".
 std::string LoopText(const PlanLoop& loop);
 
-/// What a plan is for, where every tensor lives, every launch, every group. `names` are the
-/// caller's; those that are missing are left out. Ends in a new line.
+/// The plan's target, tensors with their memory, launches and groups. `names`: the caller's names;
+/// missing ones are omitted. Ends with a newline.
 ///
 ///   fused, fp32-accumulate, for generic-avx2 (avx2, 1 thread)
 ///   0 B between kernels, 0 B of prepared weights
@@ -34,8 +34,8 @@ std::string LoopText(const PlanLoop& loop);
 ///   ...
 std::string PlanText(const Plan& plan, const Binding& names);
 
-/// The decision ledger, an entry a line and under it what would turn it: groups, pairs of groups,
-/// and candidates by their nodes.
+/// The decision ledger: one line per entry, followed by the changes that would reverse it.
+/// Candidates are shown by their canonical node positions.
 ///
 ///   group 1  chosen: gains 4.2 us of 9.1 us: ...
 ///   groups 1 > 2 and 11 more  cyclic: 1 group lies between the two

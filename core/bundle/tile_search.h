@@ -8,73 +8,71 @@
 
 namespace fusion {
 
-// What a search for better tiles has measured (PlanOptions::opt_level), as plans and kernels keep
-// it. Plain values.
+// Results of the measured search for tiles (PlanOptions::opt_level), as stored with plans and
+// kernels. "The model's pick" is the tiling that the benefit model chose. Plain values.
 
-/// How far the search of a plan got.
+/// Progress of the search for a plan.
 enum class TileSearchState : uint8_t {
-  kNone,      // there is none; with a level, TileSearch::reason says why
-  kPending,   // the plan is the model's, and nothing of it has been timed yet
-  kCutShort,  // something was left that another time may measure: the next request goes on
+  kNone,      // no search; if TileSearch::level > 0, TileSearch::reason says why
+  kPending,   // nothing has been timed yet; all tilings are the model's picks
+  kCutShort,  // stopped before all candidates were timed; the next request continues
   kDone,
 };
 
-/// A way to cut a kernel, and what it took.
+/// A tiling of a kernel with its measured time.
 struct TriedCut {
   LockedChoice choice;
   std::string tiles;        // for people, as PlanGroup::tiles
-  double estimated_us = 0;  // by the model
-  int runs = 0;             // that were timed; 0: none, `reason` says why
-  double median_us = 0;     // of those runs
-  double low_us = 0;        // its 95 % interval
+  double estimated_us = 0;  // by the benefit model
+  int runs = 0;             // number of timed runs; 0: `reason` says why
+  double median_us = 0;     // of the timed runs
+  double low_us = 0;        // 95 % interval of the median
   double high_us = 0;
-  std::string reason = {};  // why it was not timed: it does not compile, its check refuses it
+  std::string reason = {};  // why it was not timed, such as a failed compilation or check
 };
 
-/// A kernel of a plan with the ways to cut it that were tried.
+/// A kernel of a plan with the tilings that were tried.
 struct TunedKernel {
-  /// Which groups it runs: those that equal this one, positions in the program as
-  /// LockedGroup::ops.
+  /// The ops of one of the groups that it runs, as LockedGroup::ops. It runs all equal groups.
   std::vector<int> ops;
-  int group = -1;  // the first of them in Plan::groups; -1: not known yet
-  /// The model's pick, then others by estimate. Of a kernel that was not searched the first alone,
-  /// or nothing.
+  int group = -1;  // position of that group in Plan::groups; -1: unknown
+  /// The model's pick, then others by estimate. If the kernel was not searched: at most the pick.
   std::vector<TriedCut> tried = {};
   int chosen = 0;  // position in `tried`; 0: the model's pick stays
-  /// Of the fastest other one and the pick, run once more in pairs: the median of the ratios of
-  /// their times, and its 95 % interval. 0: there was no other, or it was no faster.
-  int rival = 0;
-  int pairs = 0;
-  double ratio = 0;
-  double ratio_low = 0;
+  /// The final comparison: the fastest other tiling (the rival) and the pick ran alternately. All 0
+  /// if no other tiling was faster.
+  int rival = 0;         // position in `tried`
+  int pairs = 0;         // number of pairs of runs
+  double ratio = 0;      // median of rival's time / pick's time
+  double ratio_low = 0;  // 95 % interval of the median
   double ratio_high = 0;
-  std::string reason = {};  // why it is cut as it is
-  bool recalled = false;    // measured for another plan, and not again
+  std::string reason = {};  // why `chosen` was chosen
+  bool recalled = false;    // the times were measured for another plan and reused
 };
 
-/// The search of a plan.
+/// The search for the tiles of one plan.
 struct TileSearch {
   int level = 0;  // PlanOptions::opt_level
   TileSearchState state = TileSearchState::kNone;
-  std::string reason = {};      // of kNone and kCutShort, and of kernels that take no part: why
-  std::string conditions = {};  // under which kernels were timed, for people
-  double seconds = 0;           // that it took
-  int64_t measured = 0;         // candidates that were timed for it, the model's picks not counted
-  int64_t recalled = 0;         // likewise, for other plans before
-  int64_t changed = 0;          // kernels that are not the model's picks
-  std::vector<TunedKernel> kernels = {};  // those with most of the estimated time first
+  std::string reason = {};                // why kNone or kCutShort, or why kernels were left out
+  std::string conditions = {};            // of the measurements, for people
+  double seconds = 0;                     // wall time of the search
+  int64_t measured = 0;                   // candidates timed, without the model's picks
+  int64_t recalled = 0;                   // likewise, with times reused from other plans
+  int64_t changed = 0;                    // kernels whose tiling is not the model's pick
+  std::vector<TunedKernel> kernels = {};  // by share of the estimated time, largest first
 };
 
-/// A search of one kernel as the kernel that was the model's pick keeps it.
+/// The result of a search for one kernel, stored with the kernel that was the model's pick.
 struct MeasuredTiles {
-  Digest race;  // of all that was run and under which conditions
+  Digest race;  // of all kernels that ran and of the conditions
   TunedKernel result;
 };
 
-/// Searches that a kernel keeps, the newest ones.
+/// Number of results that a kernel keeps, the newest ones.
 inline constexpr size_t kMaxMeasuredTiles = 8;
 
-/// True if a request that may compile has something to search for.
+/// True if the next request that compiles should continue the search.
 inline bool GoesOn(const TileSearch& search) {
   return search.state == TileSearchState::kPending || search.state == TileSearchState::kCutShort;
 }

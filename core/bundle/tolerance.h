@@ -5,7 +5,7 @@
 
 namespace fusion {
 
-/// Tolerance of what a plan with these numerics computes, against what its graph says.
+/// Tolerance for comparing results of a plan with those of the evaluator.
 inline Tolerance ToleranceOf(Numerics numerics, DType dtype) {
   return numerics == Numerics::kFast ? RoundedTolerance(dtype) : DefaultTolerance(dtype);
 }

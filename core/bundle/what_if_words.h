@@ -4,8 +4,8 @@
 
 namespace fusion {
 
-// What a WhatIf is about, with its unit. Stable: programs compare them, and
-// proto/fusion/v1/plan.proto says what each means.
+// Values of WhatIf::what: the quantity to change, with its unit. Stable, because programs compare
+// them. PlanFlip in proto/fusion/v1/plan.proto defines each.
 
 inline constexpr char kWhatIfLaunchUs[] = "launch-us";
 inline constexpr char kWhatIfMemoryGbPerS[] = "memory-gb-per-s";

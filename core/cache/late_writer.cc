@@ -9,9 +9,9 @@
 namespace fusion {
 namespace {
 
-// Only bounds the wait; plans and the end notify.
+// Upper bound of a wait; new plans and the destructor notify.
 constexpr Nanoseconds kIdleSlice = std::chrono::seconds(1);
-// Of the last round: whoever stops a service waits for it.
+// Limit for the last round: the shutdown of the service waits for it.
 constexpr Nanoseconds kLastRound = std::chrono::seconds(2);
 
 }  // namespace
@@ -44,7 +44,7 @@ void LateWriter::Add(const Digest& plan, UnwrittenPlan facts) {
   try {
     if (!thread_.joinable()) thread_ = NamedThread("late-writer", [this] { Work(); });
   } catch (const std::system_error&) {
-    return;  // no more threads now; with the next plan there may be
+    return;  // no thread available now; the next plan tries again
   }
   changed_.NotifyAll();
 }
@@ -86,7 +86,7 @@ LateWriter::Numbered LateWriter::All() const {
   return all;
 }
 
-// Null: it is gone, or was added anew.
+// Null if the plan was removed, or added again.
 LateWriter::Entry* LateWriter::FindLocked(const Digest& plan, uint64_t number) {
   auto it = plans_.find(plan);
   return it != plans_.end() && it->second.number == number ? &it->second : nullptr;
@@ -105,7 +105,7 @@ bool LateWriter::IsStopping() const {
   return stopping_;
 }
 
-// False: it is the last one.
+// Waits for the next round. False: the last round.
 bool LateWriter::AwaitRound() {
   MutexLock lock(&mutex_);
   while (plans_.empty() && !stopping_) changed_.WaitFor(&mutex_, kIdleSlice);

@@ -14,58 +14,60 @@
 
 namespace fusion {
 
-/// A plan that memory has, and the disk could not be given.
+/// A plan that is in memory but could not be written to disk.
 struct UnwrittenPlan {
-  std::vector<Digest> kernels;  // that were to be written with it
-  std::string tenant;           // who is charged
-  std::string reason;           // of the last try
-  int refusals = 0;             // tries when others could be written
+  std::vector<Digest> kernels;  // to be written with it
+  std::string tenant;           // charged for it
+  std::string reason;           // of the last failure
+  int refusals = 0;             // failures while the disk was writable for other plans
 
-  /// False: it is this plan that is refused, and it is not tried again. More than one try, because
-  /// room may come just after one that failed for want of it.
+  /// False after three refusals: the plan itself is the cause, and it is not retried. More than
+  /// one, because space may have become free just after a failure.
   bool may_pass() const { return refusals < 3; }
 };
 
-/// Plans that could not be written when they were made, and a thread that tries again: a disk that
-/// is full for a minute must not cost what is made in it at the next restart. Thread-safe.
+/// Retries writes of plans on a background thread, so that plans made while the disk was full for a
+/// minute survive the next restart. The thread starts with the first plan. Thread-safe.
 class LateWriter {
  public:
   enum class Now : uint8_t { kDone, kLater };
   struct Disk {
-    /// Whether anything can be written; asked before each round. Quick.
+    /// True if the disk can be written. Called before each round; must be fast.
     std::function<bool()> is_writable;
-    /// Whether memory has the plan still. Quick.
+    /// True if the plan is still in memory. Must be fast.
     std::function<bool(const Digest& plan)> is_kept;
-    /// kDone: the plan is written, or memory has it no longer. kLater: `facts` says why.
+    /// Tries to write a plan. kDone: written, or no longer in memory. kLater: failed; it has
+    /// updated `reason` and `refusals` of `facts`.
     std::function<Now(const Digest& plan, UnwrittenPlan* facts)> write;
   };
 
-  /// `disk` is called on the thread of this, `pause` after the last time.
+  /// `write` is called on the background thread; rounds begin `pause` after the last one.
   LateWriter(Disk disk, Nanoseconds pause) : disk_(std::move(disk)), pause_(pause) {}
-  /// Tries a last time, for two seconds at most and what is under way.
+  /// Makes a last round: no write starts after two seconds, and a running one is completed.
   ~LateWriter();
 
-  /// Of one that is there already the kernels of both count, and who was charged first is.
+  /// Adds a plan to retry. If it is already known, the kernels are united and the tenant is kept.
+  /// Ignored if 65536 plans wait already.
   void Add(const Digest& plan, UnwrittenPlan facts);
   void Remove(const Digest& plan);
-  /// Forgets those that memory has no longer; done before each round too.
+  /// Removes plans that are no longer in memory. Each round does it first.
   void Prune();
-  /// Nothing: the plan is written, or not known here.
+  /// nullopt: the plan was written, or is unknown.
   std::optional<UnwrittenPlan> Find(const Digest& plan) const;
-  /// As Find's; empty: the plan is written, or not known here.
+  /// UnwrittenPlan::reason; empty: the plan was written, or is unknown.
   std::string ReasonOf(const Digest& plan) const;
-  /// Whether it knows of none.
+  /// True if no plan is known, including those that are not retried.
   bool empty() const;
-  /// Plans that will be tried again.
+  /// The number of plans that will be retried.
   int64_t waiting() const;
 
  private:
   struct Entry {
     UnwrittenPlan facts;
-    uint64_t number = 0;  // another one: it was added anew
+    uint64_t number = 0;  // changes when the plan is added again
   };
   using Numbered = std::vector<std::pair<Digest, uint64_t>>;
-  // Some 100 bytes each and 32 a kernel. Chosen: memory is full of plans before.
+  // Some 100 bytes each and 32 per kernel. Chosen so that memory is full of plans before.
   static constexpr size_t kMost = 1 << 16;
 
   void Work();
@@ -82,7 +84,7 @@ class LateWriter {
   std::map<Digest, Entry> plans_ ABSL_GUARDED_BY(mutex_);
   uint64_t added_ ABSL_GUARDED_BY(mutex_) = 0;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // begins with the first plan
+  std::thread thread_ ABSL_GUARDED_BY(mutex_);  // started with the first plan
 };
 
 }  // namespace fusion

@@ -11,38 +11,39 @@
 
 namespace fusion {
 
-/// State of a measurement store. Counters start at 0 with the process.
+/// State of a measurement store. Counters start at 0 when the process starts.
 struct MeasurementStats {
   int64_t plans = 0;
   int64_t bytes = 0;
   int64_t limit_bytes = 0;
-  int64_t evicted = 0;  // plans whose measurements went because the budget was reached
-  int64_t dropped = 0;  // bad records that a reader met and deleted
+  int64_t evicted = 0;  // plans whose measurements were removed to free space
+  int64_t dropped = 0;  // bad records that a read found and deleted
 };
 
-/// Measurements by plan key, at most so many bytes of them; the plan that was reported about
-/// longest ago goes first. A read never fails: what is missing or damaged is a miss; damage is
-/// logged, counted and deleted. Thread-safe, but two who read, change and write the measurements of
-/// one plan must take turns: LatencyBook sees to that.
+/// Measurements by plan key, within a budget of bytes. Evicts those with the oldest report first. A
+/// read never fails: missing and damaged records are misses; damaged ones are logged, counted and
+/// deleted. Thread-safe, but a read-modify-write of one plan's measurements must be serialised by
+/// the caller (LatencyBook).
 class MeasurementStore {
  public:
   virtual ~MeasurementStore() = default;
 
   virtual std::optional<PlanMeasurements> Get(const Digest& plan) = 0;
 
-  /// Adds or replaces. ResourceExhausted (space), Unavailable (I/O): then what was there stays.
+  /// Adds or replaces. On an error the old record stays. ResourceExhausted: no space, or larger
+  /// than the budget. Unavailable: I/O error. DataLoss: the database is damaged.
   virtual absl::Status Put(const Digest& plan, const PlanMeasurements& measurements) = 0;
 
-  /// Forgets those of a plan; nothing if there are none. What cannot be deleted is logged.
+  /// Deletes the measurements of a plan, if any. A failure is logged.
   virtual void Remove(const Digest& plan) = 0;
 
-  /// The plans of which there are measurements, the latest report first.
+  /// The plans with measurements, the latest report first.
   virtual std::vector<Digest> Plans() const = 0;
 
   virtual MeasurementStats Stats() const = 0;
 };
 
-/// Which measurements a store holds, how large they are and which go first. Not thread-safe.
+/// Index of a measurement store: sizes and eviction order. Not thread-safe.
 class MeasurementIndex {
  public:
   struct Facts {
@@ -52,9 +53,9 @@ class MeasurementIndex {
 
   explicit MeasurementIndex(int64_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  /// The others that must go before `bytes` of `plan` are added, oldest first. Removes nothing.
+  /// Other plans to evict before `bytes` of `plan` are added, oldest first. Removes nothing.
   std::vector<Digest> Victims(const Digest& plan, int64_t bytes) const;
-  /// Those that must go because what was added exceeds the budget, oldest first.
+  /// Plans to evict because the index exceeds the budget, oldest first.
   std::vector<Digest> Excess() const { return Victims(Digest(), 0); }
   /// Adds or replaces.
   void Add(const Digest& plan, const Facts& facts);

@@ -7,18 +7,18 @@
 
 namespace fusion {
 
-/// Told about every use of a store; the server turns it into metrics. Called on the caller's
-/// thread, outside of locks; must be thread-safe and quick.
+/// Receives an event for each use of a store; the server turns them into metrics. Called on the
+/// store's calling thread, without locks held. Must be thread-safe and fast.
 class StoreObserver {
  public:
   virtual ~StoreObserver() = default;
-  /// `tier` that answered; Tier::kNone for a miss.
+  /// `tier`: the one that had the entry; Tier::kNone for a miss.
   virtual void OnGet(EntryKind kind, Tier tier, Nanoseconds took) = 0;
   virtual void OnPut(const absl::Status& status, Nanoseconds took) = 0;
 };
 
-/// Passes everything on to `inner` and reports it. `observer` and `clock` outlive the store.
-/// Thread-safe.
+/// Forwards all calls to `inner` and reports gets and puts. `observer` and `clock` must outlive the
+/// store. Thread-safe.
 class MeteredStore final : public Store {
  public:
   MeteredStore(std::unique_ptr<Store> inner, StoreObserver& observer,

@@ -15,28 +15,32 @@
 
 namespace fusion {
 
-/// Lets N equal requests share one execution.
+/// Lets concurrent equal requests share one execution.
 ///
 ///   SingleFlight<Digest, StoredPlan> flights(pool);
 ///   auto plan = flights.Run(key, request_cancel, [=](Interest&) { return BuildPlan(graph); });
 ///
-/// The first caller of a key starts `work` on the executor; whoever comes before it ends waits for
-/// the same result. Where the executor is full, work that nobody of another tenant than its first
-/// caller's wants may lose its place, even if it is to go on. A waiter that is cancelled or runs
-/// out of time leaves alone: the work goes on and its result is there for the next caller's cache.
-/// Only when all have left, and nobody has come back for a while (Interest), may the work end
-/// itself; work that has not begun when all have left never does. What `work` captures must
-/// therefore live as long as the executor runs it, not as long as one caller. Thread-safe; executor
-/// and clock outlive it, and the work that they run.
+/// The first caller of a key starts `work` on the executor. Callers with the same key that arrive
+/// before it ends wait for the same result.
+///
+/// A waiter that is cancelled or times out returns alone; the work continues for the others. If all
+/// waiters have left for Options::linger, the interest is lost, and the work may stop early. If all
+/// have left before it starts, it is not started. With the default linger neither happens.
+/// Caller::goes_on prevents both too. If the executor is full, queued work may be displaced by that
+/// of another tenant, even with `goes_on`, unless a tenant other than the first caller's waits for
+/// it.
+///
+/// `work` may outlive all callers, and this object. So what it captures must live as long as the
+/// executor runs it. Executor and clock must outlive this object and all work. Thread-safe.
 template <typename Key, typename Value>
 class SingleFlight {
  public:
   using Result = absl::StatusOr<std::shared_ptr<const Value>>;
-  /// Gets the interest of its waiters; once that is lost nobody reads the result.
+  /// `interest`: that of the waiters. Once it is lost, the result is discarded.
   using Work = std::function<Result(Interest& interest)>;
 
   struct Options {
-    /// How long work that nobody waits for goes on.
+    /// Grace period before work without waiters may stop.
     Nanoseconds linger = Interest::kForEver;
   };
 
@@ -46,14 +50,14 @@ class SingleFlight {
 
   struct Caller {
     WorkOwner owner;
-    bool* shared = nullptr;                     // tells whether someone else had started the work
-    std::function<void()> meanwhile = nullptr;  // called on this thread now and then while it waits
-    bool goes_on = false;                       // the work is to end also if this caller leaves
+    bool* shared = nullptr;  // set to whether another caller had started the work
+    std::function<void()> meanwhile = nullptr;  // called on the waiting thread periodically
+    bool goes_on = false;  // the work must be completed even if all callers leave
   };
 
-  /// The result of `work` or of the equal work that is under way. kCancelled or kDeadlineExceeded
-  /// if `waiter` ends first; ResourceExhausted or Unavailable if the executor refuses the work, or
-  /// has it give its place to another owner's.
+  /// Returns the result of `work`, or of the work in progress for `key`; an error of the work is
+  /// returned to all waiters. kCancelled or kDeadlineExceeded if `waiter` ends first.
+  /// ResourceExhausted or Unavailable if the executor rejects, displaces or drops the work.
   Result Run(const Key& key, const CancelToken& waiter, Work work, const Caller& caller = {}) {
     auto [flight, first] = Join(key, caller.owner.tenant);
     if (caller.shared != nullptr) *caller.shared = !first;
@@ -66,7 +70,7 @@ class SingleFlight {
     return Wait(*flight, waiter, caller);
   }
 
-  /// Callers waiting now; callers that found equal work under way, since the start.
+  /// The number of callers that wait now, and the total number that joined work in progress.
   int64_t waiters() const { return state_->waiters.load(std::memory_order_relaxed); }
   int64_t shared_total() const { return state_->shared_total.load(std::memory_order_relaxed); }
 
@@ -77,7 +81,7 @@ class SingleFlight {
     ResultCell<std::shared_ptr<const Value>> result;
   };
 
-  // Outlives the SingleFlight if work is still running then.
+  // Outlives the SingleFlight if work is still running.
   struct State {
     Mutex mutex;
     std::map<Key, std::shared_ptr<Flight>> flights ABSL_GUARDED_BY(mutex);
@@ -85,8 +89,8 @@ class SingleFlight {
     std::atomic<int64_t> shared_total{0};
   };
 
-  // Ends one flight exactly once: with the result of its work, or, when the executor drops the task
-  // without running it, from the destructor.
+  // Completes a flight exactly once: with the result of its work, or in the destructor, if the
+  // executor drops the task without running it.
   class Landing {
    public:
     Landing(std::shared_ptr<State> state, Key key, std::shared_ptr<Flight> flight)
@@ -99,8 +103,8 @@ class SingleFlight {
       if (landed_) return;
       landed_ = true;
       {
-        // First out of the map: a caller that comes now starts anew (or finds the cache filled).
-        // One that was given up may have another in its place.
+        // Remove it from the map first: later callers start new work (or find the cache filled).
+        // An abandoned flight may have been replaced by another one.
         MutexLock lock(&state_->mutex);
         auto it = state_->flights.find(key_);
         if (it != state_->flights.end() && it->second == flight_) state_->flights.erase(it);
@@ -115,7 +119,7 @@ class SingleFlight {
     bool landed_ = false;
   };
 
-  // Counts the caller as one that wants the flight.
+  // Registers the caller's interest. True: the flight is new and must be started.
   std::pair<std::shared_ptr<Flight>, bool> Join(const Key& key, const std::string& tenant) {
     MutexLock lock(&state_->mutex);
     std::shared_ptr<Flight>& flight = state_->flights[key];
@@ -148,7 +152,7 @@ class SingleFlight {
     if (!accepted.ok()) landing->Land(accepted);
   }
 
-  // What another tenant wants as well does not go with its owner's place.
+  // Work that another tenant waits for too must not be displaced.
   static TaskExecutor::Standing StandingOf(Interest& interest, const std::string& owner) {
     using Standing = TaskExecutor::Standing;
     if (!interest.Begin()) return Standing::kUnwanted;

@@ -5,7 +5,7 @@
 namespace fusion {
 namespace {
 
-// Maps, list nodes and the fixed part of a value.
+// Map nodes, list nodes and the fixed part of a value.
 constexpr int64_t kOverheadBytes = 512;
 
 absl::Status NothingOnDisk() {
@@ -101,7 +101,7 @@ PlanSummary Summarise(const StoredPlan& stored,
 }
 
 int64_t ChargedBytes(const StoredPlan& plan) {
-  // Fitted to what glibc 2.36 gave for plans of layers and of rows of ops (2026-11-27; redo:
+  // Fitted to heap use with glibc 2.36 for plans of layers and of chains of ops (2026-11-27; redo:
   // pipeline_test --gtest_filter=*CachedBytes*).
   constexpr int64_t kSmallestBytes = 3500;
   constexpr int64_t kPlaceBytes = 140;

@@ -18,7 +18,7 @@ constexpr std::string_view kArchiveMark = "fusion-store-archive\n";
 constexpr size_t kDigestBytes = 32;
 constexpr size_t kRecordHeadBytes = 1 + 8 + kDigestBytes;
 constexpr std::string_view kTypes = "HKPST";
-// Servers that know no signatures read it too.
+// Servers without support for signatures read it too.
 constexpr uint64_t kUnsignedVersion = 1;
 
 std::string Number(uint64_t value) {
@@ -27,7 +27,7 @@ std::string Number(uint64_t value) {
   return out;
 }
 
-// Takes things off the front of a payload.
+// Reads values from the front of a payload.
 class Reader {
  public:
   explicit Reader(std::string_view bytes) : bytes_(bytes) {}
@@ -89,7 +89,7 @@ std::string ArchiveWriter::Emit(char type, std::string_view payload) {
   return StrCat(std::string(1, type), Number(payload.size()), BytesOf(digest), payload);
 }
 
-// With the signature in front of it.
+// The frame of an entry, preceded by that of its signature.
 std::string ArchiveWriter::EmitEntry(char type, std::string_view payload) {
   if (!sign_) return Emit(type, payload);
   std::string signature =
@@ -190,7 +190,8 @@ absl::Status ArchiveImport::TakeFrame(char type, std::string_view payload, const
   return taken;
 }
 
-// Whether a trusted key signed the frame. DataLoss: it is said that one did, and that is not so.
+// True if a trusted key signed the frame. DataLoss if a signature with the id of a trusted key is
+// wrong.
 absl::StatusOr<bool> ArchiveImport::TakeVouched(char type, const Digest& digest) {
   const std::optional<Signature> signature = std::exchange(signature_, std::nullopt);
   if (!signature.has_value()) return false;
@@ -252,7 +253,7 @@ absl::Status ArchiveImport::TakeKernel(std::string_view payload,
   return waiting_bytes_ <= kMaxWaitingKernels ? absl::OkStatus() : Put({});
 }
 
-// With the kernels that wait for it and are not stored yet.
+// Stores the bundle with the waiting kernels that are not stored yet.
 absl::Status ArchiveImport::Put(Bundle bundle) {
   for (auto& kernel : kernels_) {
     if (store_.PeekKernel(kernel->key) == nullptr) bundle.kernels.push_back(std::move(kernel));
@@ -276,7 +277,7 @@ void ArchiveImport::Refuse(std::string name, std::string reason) {
   }
 }
 
-// Of a plan whose kernels should be in the file, or stored already.
+// The first kernel that is neither in the file nor stored, as a reason; empty if there is none.
 std::string ArchiveImport::WhyIncomplete(const std::vector<Digest>& kernels) {
   for (const Digest& key : kernels) {
     if (claims_.contains(key) || store_.PeekKernel(key) != nullptr) continue;
@@ -286,7 +287,7 @@ std::string ArchiveImport::WhyIncomplete(const std::vector<Digest>& kernels) {
   return "";
 }
 
-// Whether each kernel is stored, or signed and about to be.
+// True if each kernel is stored, or signed and waiting.
 bool ArchiveImport::AreThere(const std::vector<Digest>& kernels) {
   std::set<Digest> here;
   for (const auto& kernel : kernels_) here.insert(kernel->key);
@@ -316,7 +317,7 @@ absl::Status ArchiveImport::TakePlan(std::string_view payload,
   std::optional<ClaimedPlan> claimed;
   if (!reason.empty()) {
     Refuse(std::move(name), std::move(reason));
-    bundle.plan = nullptr;  // signed kernels are of use to other plans
+    bundle.plan = nullptr;  // other plans may need the signed kernels
   } else if (store_.PeekPlan(bundle.plan->key) != nullptr) {
     ++outcome_.known;
     bundle.plan = nullptr;
@@ -328,7 +329,7 @@ absl::Status ArchiveImport::TakePlan(std::string_view payload,
   return claimed.has_value() ? TakeClaimed(*std::move(claimed), frame.kernels) : absl::OkStatus();
 }
 
-// What the file says is not believed: it is made again, or refused.
+// Handles a plan without a trusted signature: remakes or rejects it.
 absl::Status ArchiveImport::TakeClaimed(ClaimedPlan claimed, const std::vector<Digest>& kernels) {
   for (const Digest& key : kernels) {
     auto claim = claims_.find(key);

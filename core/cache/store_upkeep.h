@@ -8,68 +8,68 @@
 
 namespace fusion {
 
-// What an operator asks of a store, and what it answers.
+// Parameters and results of the maintenance operations of a store.
 
-/// What came of pinning plans, or of unpinning them.
+/// Result of pinning or unpinning plans.
 struct PinOutcome {
-  int64_t changed = 0;       // plans that were not so before
+  int64_t changed = 0;       // plans that were not in this state before
   int64_t pinned_plans = 0;  // now
   int64_t pinned_bytes = 0;  // now, with their kernels
-  // Kernels of the plans asked for that are not stored; each plan's count.
+  // Kernels of the requested plans that are not stored: the sum over plans, shared ones repeatedly.
   int64_t missing_kernels = 0;
-  // Why some of those that are in memory could not be written now; empty: none.
+  // Why kernels that are only in memory could not be written; empty: no such failure.
   std::string not_written = {};
 };
 
-/// What is to be forgotten: these, or everything.
+/// Entries to delete: the listed ones, or all.
 struct ForgetQuery {
-  std::vector<Digest> plans;  // their kernels stay
+  std::vector<Digest> plans;  // their kernels are kept
   std::vector<Digest> kernels;
   bool all = false;
 };
 
-/// What was stored and is no more.
+/// Numbers of deleted entries.
 struct Forgotten {
   int64_t plans = 0;
   int64_t kernels = 0;
 };
 
-/// An entry or a file that is not what was written, or a plan that was not taken.
+/// A damaged entry or file, or a plan that an import rejected.
 struct StoreDamage {
   std::string kind;  // "plan", "kernel", "file", "archive"
-  std::string name;  // key in hex, or name of the file
+  std::string name;  // key in hex, or file name
   std::string reason;
 };
 
-/// At most so many are named; all are counted.
+/// Maximum length of a list of StoreDamage. More are only counted.
 inline constexpr size_t kMaxNamedDamage = 1000;
 
-/// What reading a whole store found.
+/// Result of verifying a store.
 struct StoreCheck {
-  int64_t plans = 0;    // read
-  int64_t kernels = 0;  // read
-  int64_t bytes = 0;    // read
-  int64_t files = 0;    // whose checksums were compared
-  std::vector<StoreDamage> damage;
-  int64_t damaged = 0;
-  int64_t missing_kernels = 0;  // named by a plan, and not stored
+  int64_t plans = 0;                // read
+  int64_t kernels = 0;              // read
+  int64_t bytes = 0;                // read
+  int64_t files = 0;                // files with compared checksums
+  std::vector<StoreDamage> damage;  // the first kMaxNamedDamage
+  int64_t damaged = 0;              // all
+  int64_t missing_kernels = 0;      // kernels that plans name and that are not stored
 };
 
-/// Bytes occupied on disk.
+/// Bytes on disk before and after a compaction.
 struct StoreCompaction {
   int64_t bytes_before = 0;
   int64_t bytes_after = 0;
 };
 
-/// Where and how a store lies on disk.
+/// State of a store's directory.
 struct DiskFacts {
-  std::string dir;             // empty: it does not
+  std::string dir;             // empty: not on disk
   int64_t free_bytes = 0;      // of its file system
-  int64_t min_free_bytes = 0;  // below, nothing is written
+  int64_t min_free_bytes = 0;  // writes fail if less is free
   int schema_version = 0;
-  bool started_empty = false;   // a damaged store was put aside
-  std::string set_aside;        // where
-  int64_t set_aside_bytes = 0;  // of that, and of one that was put aside before
+  bool started_empty = false;   // a damaged database was renamed when the store was opened
+  std::string set_aside;        // its new path
+  int64_t set_aside_bytes = 0;  // of all renamed databases, also earlier ones
 };
 
 }  // namespace fusion

@@ -31,7 +31,7 @@ Found<KernelArtifact> TieredStore::GetKernel(const EntryKey& key) {
   return hit;
 }
 
-// The front counts its own refusals; what is not copied is read from behind again.
+// Errors are ignored: the front counts them, and the entry is read from the back again.
 void TieredStore::PutInFront(const Bundle& bundle, int64_t forgets) {
   MutexLock lock(&mutex_);
   if (forgets == forgets_) front_->PutBundle(bundle).IgnoreError();
@@ -50,26 +50,25 @@ bool TieredStore::HasKernel(const Digest& key) const {
   return front_->HasKernel(key) || back_->HasKernel(key);
 }
 
-// Of the one that would be given.
+// Of the entry that a read would return.
 std::optional<Digest> TieredStore::ContentOf(EntryKind kind, const Digest& key) const {
   const std::optional<Digest> near = front_->ContentOf(kind, key);
   return near.has_value() ? near : back_->ContentOf(kind, key);
 }
 
-// The front keeps what is used near, the back says whether it is there; what it could not write is
-// in front.
+// Both tiers record the use. Plans that could not be written are only in the front.
 bool TieredStore::Touch(const Digest& plan, const std::vector<Digest>& kernels) {
   const bool near = front_->Touch(plan, kernels);
   return back_->Touch(plan, kernels) || near;
 }
 
-// What goes from the front for want of room is behind it still, or it was never written: Touch
-// tells. What is forgotten may have been in front alone.
+// Evictions of the front do not count: the entry is still in the back, or was never written, which
+// Touch detects. Forgets count, because an entry may have been only in the front.
 int64_t TieredStore::removals() const { return back_->removals() + forgets_ + front_alone_; }
 
-// Those kernels of its plan that are in front alone, because they could not be written, or had to
-// go behind for want of room: whoever made the plan found them in front, and the plan must not be
-// behind without them.
+// Such kernels could not be written, or were evicted from the back. The maker of the plan found
+// them in the front and did not add them to the bundle. But the back must not have the plan without
+// them.
 std::vector<std::shared_ptr<const KernelArtifact>> TieredStore::InFrontAlone(const Bundle& bundle) {
   std::vector<std::shared_ptr<const KernelArtifact>> kernels;
   if (bundle.plan == nullptr) return kernels;
@@ -117,14 +116,14 @@ absl::Status TieredStore::PutInBoth(const Bundle& bundle,
   return stored;
 }
 
-// Where others could be written it is refused for what it is: its size, its tenant, a limit. Or
-// there is room again just now.
+// True if the back is writable, so that the bundle itself is the cause: its size, its tenant or a
+// limit. Also true if space has become free since.
 bool TieredStore::IsRefusedForItself(const absl::Status& why) const {
   return !absl::IsUnavailable(why) && back_->CheckWritable().ok();
 }
 
-// With what the front has of the kernels that were to be written with it, and of its own; others
-// whoever asks for it makes again.
+// Writes the plan with those kernels of `facts` and of the plan that the front still has. The
+// others are made again when they are requested.
 absl::Status TieredStore::PutBehindLate(const Digest& plan, const UnwrittenPlan& facts) {
   Bundle bundle{.plan = front_->PeekPlan(plan), .kernels = {}, .tenant = facts.tenant};
   if (bundle.plan == nullptr) return absl::OkStatus();
@@ -138,7 +137,7 @@ absl::Status TieredStore::PutBehindLate(const Digest& plan, const UnwrittenPlan&
 
 LateWriter::Now TieredStore::TryLate(const Digest& plan, UnwrittenPlan* facts) {
   MutexLock lock(&completing_);
-  if (!late_.Find(plan).has_value()) return LateWriter::Now::kDone;  // published anew since
+  if (!late_.Find(plan).has_value()) return LateWriter::Now::kDone;  // published again since
   const absl::Status stored = PutBehindLate(plan, *facts);
   if (stored.ok()) return LateWriter::Now::kDone;
   facts->reason = Message(stored);
@@ -169,7 +168,7 @@ absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& pla
   std::vector<std::string> tenants;
   for (const Digest& plan : plans) tenants.push_back(back_->TenantOf(plan));
   absl::StatusOr<PinOutcome> outcome = back_->SetPinned(plans, pinned);
-  // What is in front alone, or was dropped behind just now for damage, is written first.
+  // Plans that only the front has, or that the back just dropped as damaged, are written first.
   const bool gone = absl::IsNotFound(outcome.status()) || absl::IsDataLoss(outcome.status());
   for (size_t i = 0; pinned && gone && !outcome.ok() && i < plans.size(); ++i) {
     MutexLock lock(&completing_);
@@ -180,7 +179,7 @@ absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& pla
     outcome = back_->SetPinned(plans, pinned);
   }
   if (!pinned || !outcome.ok() || outcome->missing_kernels == 0) return outcome;
-  // None of what is pinned goes for them any more.
+  // Now writing missing kernels cannot evict the pinned entries.
   std::string not_written;
   for (const Digest& key : plans) {
     MutexLock lock(&completing_);
@@ -191,7 +190,7 @@ absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& pla
       not_written = Message(stored);
   }
   absl::StatusOr<PinOutcome> now = back_->SetPinned(plans, true);
-  if (!now.ok()) return outcome;  // somebody has forgotten one since
+  if (!now.ok()) return outcome;  // a plan was forgotten since
   now->changed = outcome->changed;
   now->not_written = std::move(not_written);
   return now;

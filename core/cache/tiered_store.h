@@ -9,12 +9,12 @@
 
 namespace fusion {
 
-/// A small fast store in front of a large slow one. What is found behind is copied to the front;
-/// what is published goes to both; a plan that cannot be written behind is in front alone until it
-/// can. Thread-safe.
+/// A small fast store (front) before a large slow one (back). Entries found in the back are copied
+/// to the front. Bundles are written to both. If the back rejects a bundle, it is kept in the
+/// front, and its plan is written to the back later (LateWriter). Thread-safe.
 class TieredStore final : public Store {
  public:
-  /// `late_pause`: between tries to write what could not be written.
+  /// `late_pause`: time between attempts to write rejected plans.
   TieredStore(std::unique_ptr<Store> front, std::unique_ptr<Store> back,
               Nanoseconds late_pause = std::chrono::seconds(1));
 
@@ -26,8 +26,8 @@ class TieredStore final : public Store {
   std::optional<Digest> ContentOf(EntryKind kind, const Digest& key) const override;
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
   int64_t removals() const override;
-  /// The status of the store behind; the front takes the bundle even if that fails, and its plan is
-  /// written once the store behind can write again, if the front has it still.
+  /// Returns the status of the back. The front takes the bundle even if the back fails. Then the
+  /// plan is written to the back later, if the front still has it by then.
   absl::Status PutBundle(const Bundle& bundle) override;
   absl::Status CheckWritable() const override { return back_->CheckWritable(); }
   std::string WhyUnwritten(const Digest& plan) const override { return late_.ReasonOf(plan); }
@@ -36,7 +36,7 @@ class TieredStore final : public Store {
   std::vector<StoreStats> Stats() const override;
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   std::string TenantOf(const Digest& plan) const override;
-  /// What is pinned and in front alone, plans and their kernels, is written behind.
+  /// Pinned plans and kernels that are only in the front are written to the back.
   absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned) override;
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
   absl::StatusOr<StoreCheck> Verify(const CancelToken& cancel) override;
@@ -46,29 +46,33 @@ class TieredStore final : public Store {
   int64_t CachedBytes() const override { return front_->CachedBytes() + back_->CachedBytes(); }
 
  private:
+  // Kernels of the bundle's plan that only the front has and the bundle lacks.
   std::vector<std::shared_ptr<const KernelArtifact>> InFrontAlone(const Bundle& bundle);
-  // `missing`: kernels that are in front alone, and go behind with it.
+  // `missing`: kernels that only the front has; they are written to the back with the bundle.
   absl::Status PutInBoth(const Bundle& bundle,
                          std::vector<std::shared_ptr<const KernelArtifact>> missing = {});
   absl::Status PutBehindLate(const Digest& plan, const UnwrittenPlan& facts)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(completing_);
   LateWriter::Now TryLate(const Digest& plan, UnwrittenPlan* facts);
   bool IsRefusedForItself(const absl::Status& why) const;
-  // What was read or written behind since there were so many `forgets`.
+  // Copies entries of the back to the front, unless something was forgotten since forgets_ was
+  // `forgets`.
   void PutInFront(const Bundle& bundle, int64_t forgets);
 
   const std::unique_ptr<Store> front_;
   const std::unique_ptr<Store> back_;
-  // Held while something goes from the front behind, and while it is forgotten or, as long as plans
-  // wait to be written, something newer is published: it must not come back so.
+  // Held while entries are copied from the front to the back, while entries are forgotten, and, if
+  // plans wait to be written, while a bundle is published. So a late copy cannot restore a
+  // forgotten entry or overwrite a newer one.
   Mutex completing_;
-  // Held for the front alone. What was read or written behind before something was forgotten there
-  // must not come into the front afterwards.
+  // Held while entries are copied to the front and while the front forgets. So entries read from
+  // the back before a Forget do not get into the front after it.
   Mutex mutex_;
   std::atomic<int64_t> forgets_{0};
-  // Bundles that went into the front alone: there the same keys may stand for other bytes.
+  // Bundles that only the front took. They may have replaced entries there, so removals() counts
+  // them.
   std::atomic<int64_t> front_alone_{0};
-  LateWriter late_;  // ends before the others
+  LateWriter late_;  // last: destroyed before the stores it uses
 };
 
 }  // namespace fusion

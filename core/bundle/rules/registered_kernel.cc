@@ -3,7 +3,7 @@
 namespace fusion {
 
 std::string KeyText(const RegisteredKernels& kernels) {
-  // The text of rules is unambiguous; names, ISAs and params hold no spaces.
+  // The text of rules is unambiguous. Names, ISAs and params contain no spaces.
   std::string out;
   for (const auto& kernel : kernels) {
     out +=

@@ -25,7 +25,7 @@ constexpr Word kNames[] = {
     {"time_us", RuleTerm::kTimeUs},   {"apart_us", RuleTerm::kApartUs},
     {"speedup", RuleTerm::kSpeedup},  {"saved_bytes", RuleTerm::kSavedBytes},
     {"launches", RuleTerm::kLaunches}};
-// Memory levels of the device specs, and the one that tiles lie in.
+// Memory levels of the device specs; on_chip is the one that holds tiles.
 constexpr std::string_view kLevels[] = {"on_chip",   "l1",     "l2",  "l3", "memory",
                                         "registers", "shared", "l0c", "ub"};
 constexpr std::string_view kKinds[] = {"cpu", "gpu", "npu"};
@@ -59,7 +59,7 @@ const OperatorTable<RuleTerm> kOperators = {
     .prefix = {{"-", RuleTerm::kNegate}},
     .signed_numbers = true};
 
-/// Reads one condition. Recursion ends with the text, which is short.
+/// Parses one condition. The recursion depth is bounded by kMaxConditionBytes.
 class Parser : public ExpressionParser<Parser, Steps, RuleTerm> {
  public:
   Parser(std::string_view text, const std::vector<std::string>& ids)
@@ -213,8 +213,7 @@ class Parser : public ExpressionParser<Parser, Steps, RuleTerm> {
     return in_.Expect(")");
   }
 
-  // "(conv, strides[0], 1)", "(conv, auto_pad, NOTSET)": the last is what it is where the node does
-  // not say.
+  // "(conv, strides[0], 1)", "(conv, auto_pad, NOTSET)": the last one is the default.
   absl::Status Attribute(RuleStep* step) {
     const bool text = step->term == RuleTerm::kAttrText;
     RETURN_IF_ERROR(in_.Expect("("));
@@ -283,7 +282,7 @@ std::optional<double> Combine(RuleTerm term, double a, double b) {
   }
 }
 
-// What every text must be before it is read.
+// Checks every text before parsing.
 absl::Status CheckText(std::string_view text) {
   if (text.size() > kMaxConditionBytes) {
     return InvalidArgument(text.size(), " characters; at most ", kMaxConditionBytes);

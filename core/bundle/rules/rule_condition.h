@@ -10,13 +10,14 @@
 
 namespace fusion {
 
-/// Longest text of a condition.
+/// Maximum length of the text of a condition or expression.
 inline constexpr size_t kMaxConditionBytes = 256;
 
-/// What a step of an expression is. proto/fusion/v1/rules.proto says what the terms mean.
+/// Kinds of steps in an expression. FusionRule.when in proto/fusion/v1/rules.proto defines the
+/// terms.
 enum class RuleTerm : uint8_t {
   kNumber,
-  // Of a tensor.
+  // Properties of a tensor.
   kDim,
   kRank,
   kElements,
@@ -24,22 +25,22 @@ enum class RuleTerm : uint8_t {
   kReaders,
   kConstant,
   kDType,  // a word
-  // Of a node.
+  // Properties of a node.
   kAttr,
   kAttrText,  // a word
-  // Of the device.
+  // Properties of the device.
   kUnits,
   kVectorBytes,
   kCapacity,
   kKind,  // a word
-  // Of a match as one kernel.
+  // Properties of the match as one kernel.
   kUsage,
   kTimeUs,
   kApartUs,
   kSpeedup,
   kSavedBytes,
   kLaunches,
-  // Of the values before it.
+  // Operators on the preceding values.
   kNegate,
   kAdd,
   kSubtract,
@@ -51,62 +52,65 @@ enum class RuleTerm : uint8_t {
 struct RuleStep {
   RuleTerm term = RuleTerm::kNumber;
   double number = 0;    // kNumber
-  int node = -1;        // terms of a tensor or node: position in the pattern,
-  bool output = false;  // an output of the node, else an input,
-  int position = 0;     // which one,
-  int dim = 0;          // and kDim: which dim, counted from the end if negative
+  int node = -1;        // terms of a tensor or node: position in the pattern
+  bool output = false;  // terms of a tensor: an output of the node, else an input
+  int position = 0;     // terms of a tensor: position among the outputs or inputs
+  int dim = 0;          // kDim: the dim, counted from the end if negative
   std::string level;    // kCapacity, kUsage: "l1", ..., "on_chip"
-  std::string name;     // kAttr, kAttrText: the attribute,
-  int element = -1;     // which one of a list; -1: it is a number,
-  std::optional<double> absent = std::nullopt;  // and what it is where the node does not say:
-  std::string absent_word;                      // of kAttrText; empty: nothing
+  std::string name;     // kAttr, kAttrText: the attribute
+  int element = -1;     // kAttr: position in a list; -1: the attribute is a number
+  // Value if the node lacks the attribute; not set or empty: there is no value.
+  std::optional<double> absent = std::nullopt;  // kAttr
+  std::string absent_word;                      // kAttrText
 };
 
 enum class RuleComparison : uint8_t { kEqual, kNotEqual, kLess, kAtMost, kMore, kAtLeast };
 
-/// A comparison that is true or false of a match: "l1_usage < 0.8 * l1_capacity",
+/// A comparison about a match: "l1_usage < 0.8 * l1_capacity",
 /// "dim(a.output, -1) >= 64", "dtype(a.output) == f32".
 struct RuleCondition {
   std::string text;  // as it was written
   RuleComparison comparison = RuleComparison::kEqual;
   std::vector<RuleStep> left;
   std::vector<RuleStep> right;
-  std::string word;  // of kDType, kAttrText and kKind, which are `left` alone; else empty
+  /// The right side of a comparison of words; then `left` is one step (kDType, kAttrText, kKind).
+  /// Empty: a comparison of numbers.
+  std::string word;
 
-  /// True if it asks what the match is as one kernel.
+  /// True if a term is a property of the match as one kernel.
   bool AsksKernel() const;
 };
 
-/// Reads one; `ids` are those of the pattern's nodes. InvalidArgument: "line 1, column 7: expected
-/// ..., got ...".
+/// Parses a condition. `ids`: the ids of the pattern's nodes, by position. InvalidArgument: "line
+/// 1, column 7: expected ..., got ...", also for texts that are too long or not printable ASCII.
 absl::StatusOr<RuleCondition> ParseRuleCondition(std::string_view text,
                                                  const std::vector<std::string>& ids);
 
-/// Reads an expression alone, as it stands in conditions; no dtype, no kind, and nothing that asks
-/// what the match is as one kernel. Otherwise as ParseRuleCondition.
+/// Parses one side of a condition. Words (dtype, attr_text, kind) and properties of the match as
+/// one kernel are errors. Otherwise as ParseRuleCondition.
 absl::StatusOr<std::vector<RuleStep>> ParseRuleExpression(std::string_view text,
                                                           const std::vector<std::string>& ids);
 
-/// Reads a tensor, "conv.input0" or "act.output": node, output and position of the step say which.
-/// Otherwise as ParseRuleCondition.
+/// Parses the name of a tensor, "conv.input0" or "act.output", into `node`, `output` and `position`
+/// of the step. Otherwise as ParseRuleCondition.
 absl::StatusOr<RuleStep> ParseRuleTensor(std::string_view text,
                                          const std::vector<std::string>& ids);
 
-/// What a condition is about.
+/// Supplies the values of terms for one match. Implemented by the planner.
 class RuleFacts {
  public:
   virtual ~RuleFacts() = default;
-  /// The value of a term (no number, no arithmetic); nullopt: there is no such thing.
+  /// The value of a numeric term (not kNumber, not an operator). nullopt: it does not exist.
   virtual std::optional<double> Number(const RuleStep& step) const = 0;
-  /// The same of kDType ("f32"), kAttrText and kKind ("cpu").
+  /// The value of kDType ("f32"), kAttrText or kKind ("cpu"). nullopt: it does not exist.
   virtual std::optional<std::string> Word(const RuleStep& step) const = 0;
 };
 
-/// The value of an expression; nullopt if it asks for something that does not exist or divides by
-/// zero.
+/// Evaluates an expression from a parser above. nullopt if a term does not exist, the divisor is
+/// zero, or the result is NaN.
 std::optional<double> ValueOf(const std::vector<RuleStep>& steps, const RuleFacts& facts);
 
-/// Whether it is true. What asks for something that does not exist, or divides by zero, is not.
+/// Evaluates a condition. False if a side has no value (ValueOf).
 bool Holds(const RuleCondition& condition, const RuleFacts& facts);
 
 }  // namespace fusion

@@ -3,7 +3,7 @@
 namespace fusion {
 
 std::string KeyText(const Rules& rules) {
-  // Names, ids and op types hold no spaces; conditions are quoted.
+  // Names, ids and op types contain no spaces. Conditions are quoted.
   std::string out;
   for (const Rule& rule : rules) {
     out += StrCat("rule ", rule.name, " ", rule.action, " ", HexDouble(rule.factor), "\n");

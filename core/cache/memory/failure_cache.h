@@ -12,30 +12,31 @@
 
 namespace fusion {
 
-/// Remembers for a while why something failed, so that a kernel that does not compile, or that
-/// kills its compiler, is not tried again with every request.
+/// Remembers failures for a limited time, so that a kernel that does not compile, or that crashes
+/// its compiler, is not retried with every request.
 ///
 ///   if (auto failure = failures.Find(key)) return failure->why;
 ///   ... failures.Remember(key, {status, tenant}, std::chrono::minutes(10));
 ///
-/// Holds at most `limit` failures, the least recently used forgotten first. Thread-safe; `clock`
-/// outlives it.
+/// Holds at most `limit` failures and evicts the least recently used first. `clock` must outlive
+/// it. Thread-safe.
 class FailureCache {
  public:
   struct Failure {
     absl::Status why;
-    std::string tenant = {};  // whose it is, where tenants are kept apart
+    std::string tenant = {};  // the tenant it belongs to, if tenants are isolated
   };
 
   explicit FailureCache(int64_t limit, const Clock& clock = Clock::Real())
       : clock_(clock), failures_(limit) {}
 
+  /// Adds or replaces. `ttl`: time after which the failure is forgotten.
   void Remember(const Digest& key, Failure failure, Nanoseconds ttl) {
     MutexLock lock(&mutex_);
     failures_.Insert(key, {std::move(failure), clock_.Now() + ttl}, /*cost=*/1);
   }
 
-  /// What is remembered; nullopt if that is nothing or its time is up.
+  /// The failure of `key`; nullopt if none is remembered, or it has expired.
   std::optional<Failure> Find(const Digest& key) {
     MutexLock lock(&mutex_);
     Remembered* known = failures_.Find(key);
@@ -45,7 +46,7 @@ class FailureCache {
     return std::nullopt;
   }
 
-  /// Whether there was one whose time was not up.
+  /// Forgets the failure of `key`. True if there was one that had not expired.
   bool Forget(const Digest& key) {
     MutexLock lock(&mutex_);
     Remembered* remembered = failures_.Find(key);
@@ -53,7 +54,7 @@ class FailureCache {
     failures_.Erase(key);
     return known;
   }
-  /// How many there were.
+  /// Forgets all failures. Returns their number, expired ones included.
   int64_t ForgetAll() {
     MutexLock lock(&mutex_);
     auto known = static_cast<int64_t>(failures_.size());

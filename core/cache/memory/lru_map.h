@@ -10,12 +10,12 @@
 
 namespace fusion {
 
-/// The largest entry that a cache of so many bytes keeps, where the entry can be had again from
-/// elsewhere. A few huge entries would evict all others.
+/// Maximum size of an entry in a cache of `budget_bytes`, if the entry can be read again from
+/// another tier. Otherwise a few huge entries would evict all others.
 constexpr int64_t LargestEntryBytes(int64_t budget_bytes) { return budget_bytes / 4; }
 
-/// A map that holds at most `budget` of cost and forgets what was used longest ago. A value of more
-/// than `largest` of cost is not kept.
+/// A map with a total cost of at most `budget`. It evicts the least recently used entries first.
+/// Entries that cost more than `largest` are not kept.
 ///
 ///   LruMap<Digest, Plan> plans(/*budget=*/64 << 20);
 ///   plans.Insert(key, plan, /*cost=*/bytes);   if (Plan* p = plans.Find(key)) ...
@@ -27,22 +27,22 @@ class LruMap {
   explicit LruMap(int64_t budget) : LruMap(budget, budget) {}
   LruMap(int64_t budget, int64_t largest) : budget_(budget), largest_(std::min(budget, largest)) {}
 
-  /// Null if absent; valid until the next Insert or Erase. Counts as a use.
+  /// Null if absent. Counts as a use. The pointer is valid until the next Insert, Erase or Clear.
   Value* Find(const Key& key) {
     auto it = index_.find(key);
     if (it == index_.end()) return nullptr;
     order_.splice(order_.begin(), order_, it->second);
     return &it->second->value;
   }
-  /// As Find, but no use.
+  /// As Find, but does not count as a use.
   const Value* Peek(const Key& key) const {
     auto it = index_.find(key);
     return it == index_.end() ? nullptr : &it->second->value;
   }
   bool Contains(const Key& key) const { return index_.contains(key); }
 
-  /// Adds or replaces. Returns the other entries that had to go, so that the caller may let them
-  /// die outside its lock.
+  /// Adds or replaces. If `cost` exceeds the limit, only removes the old value. Returns the evicted
+  /// entries, so that the caller can destroy them after it releases its lock.
   std::vector<std::pair<Key, Value>> Insert(const Key& key, Value value, int64_t cost) {
     Erase(key);
     std::vector<std::pair<Key, Value>> evicted;

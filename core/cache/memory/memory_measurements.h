@@ -7,7 +7,8 @@
 
 namespace fusion {
 
-/// Measurements in memory, for a server without a store: lost at its end. Thread-safe.
+/// Measurements in memory, for a server without a disk store. They are lost when the process ends.
+/// Thread-safe.
 class MemoryMeasurements final : public MeasurementStore {
  public:
   explicit MemoryMeasurements(int64_t budget_bytes = int64_t{64} << 20) : index_(budget_bytes) {}

@@ -21,7 +21,7 @@ Found<T> MemoryStore::Get(EntryKind kind, const EntryKey& key,
     if (entry == nullptr) return {};
     value = entry->*member;
   }
-  // Checked on insertion and not damaged since: only the full key can differ.
+  // Entries were checked when inserted. Only the full key can differ.
   if (key.full_key.empty() || key.full_key == value->full_key) return {value, Tier::kMemory};
   logger_.Error("cache_entry_dropped",
                 {{"tier", "memory"},
@@ -106,7 +106,7 @@ int64_t MemoryStore::removals() const {
 
 absl::Status MemoryStore::PutBundle(const Bundle& bundle) {
   absl::Status sound = CheckBundle(bundle);
-  Evicted evicted;  // dies after the lock
+  Evicted evicted;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   if (!sound.ok()) {
     ++refused_;
@@ -138,7 +138,7 @@ PlanPage MemoryStore::ListPlansOf(const PlanFilter& filter, const std::optional<
   for (size_t i = 0; i < plans.size() && page.plans.size() < limit; ++i) {
     if (!filter.Shows(*plans[i])) continue;
     page.plans.push_back(Summarise(*plans[i], [this](const Digest& kernel) {
-      MutexLock lock(&mutex_);  // for each: there may be a hundred thousand
+      MutexLock lock(&mutex_);  // per kernel: there may be 100,000
       return entries_.Contains({EntryKind::kKernel, kernel});
     }));
     const bool more = i + 1 < plans.size();

@@ -10,9 +10,9 @@
 
 namespace fusion {
 
-/// Entries in memory, at most `budget_bytes` of them (ChargedBytes); the least recently used go
-/// first. An entry of more than `largest_bytes` is not kept: give that bound only where a disk
-/// store has the entry too. Thread-safe.
+/// Entries in memory, at most `budget_bytes` by ChargedBytes. Evicts the least recently used first.
+/// An entry larger than `largest_bytes` is not kept, and PutBundle returns OK nevertheless. So set
+/// that limit only if a disk store has the entry too. `logger` must outlive it. Thread-safe.
 class MemoryStore final : public Store {
  public:
   MemoryStore(int64_t budget_bytes, Logger& logger)
@@ -37,7 +37,7 @@ class MemoryStore final : public Store {
 
  private:
   using Id = std::pair<EntryKind, Digest>;
-  // One of the two is set, by kind.
+  // One of the two is set, depending on the kind.
   struct Entry {
     std::shared_ptr<const StoredPlan> plan;
     std::shared_ptr<const KernelArtifact> kernel;

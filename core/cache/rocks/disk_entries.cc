@@ -20,13 +20,13 @@ std::vector<Digest> KernelsOf(const Plan& plan) {
   return keys;
 }
 
-// RocksDB's own properties leave out its log, in which new bundles are.
+// RocksDB's own properties omit its write-ahead log, which has the newest bundles.
 int64_t DiskBytes(const std::string& dir) {
   int64_t bytes = 0;
   std::error_code error;
   for (fs::directory_iterator it(dir, error), end; !error && it != end; it.increment(error)) {
     struct stat file = {};
-    // Of files that RocksDB makes room for beforehand, what is written.
+    // RocksDB preallocates files: count only what is written.
     if (stat(it->path().c_str(), &file) == 0) {
       bytes += std::min<int64_t>(file.st_size, int64_t{file.st_blocks} * 512);
     }

@@ -8,15 +8,15 @@
 
 namespace fusion {
 
-// What the parts of RocksStore share.
+// Functions shared by the parts of RocksStore.
 
-/// Where entries of a kind lie.
+/// The column family of entries of a kind.
 Family FamilyOf(EntryKind kind);
 
-/// Bytes that the files of a database occupy, its log included.
+/// Bytes that the files of the database in `dir` occupy on disk, write-ahead log included.
 int64_t DiskBytes(const std::string& dir);
 
-/// Keys of the kernels of a plan, in its order.
+/// Keys of Plan::kernels, in their order.
 std::vector<Digest> KernelsOf(const Plan& plan);
 
 inline const Digest& KeyOf(const StoredPlan& plan) { return plan.key; }

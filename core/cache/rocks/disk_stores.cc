@@ -6,19 +6,19 @@
 namespace fusion {
 namespace {
 
-// An attempt on a disk that is still full ends at its first file.
+// Attempts are cheap: on a full disk they fail at the first file.
 constexpr Nanoseconds kReopenPause = std::chrono::seconds(1);
 
-// Stores that could not be opened for writing, until they can. Thread-safe.
+// Stores that could not be opened for writing. Replaces them once they can. Thread-safe.
 class LateDisk {
  public:
-  // What is there now. Who uses it keeps it open.
+  // The current stores. A copy keeps them open.
   struct Now {
     std::shared_ptr<Store> store;
     std::shared_ptr<MeasurementStore> measurements;
     absl::Status writable;
-    int64_t removals_before = 0;  // of stores that were there before
-    int64_t refused = 0;          // bundles
+    int64_t removals_before = 0;  // of the stores before these
+    int64_t refused = 0;          // rejected bundles
   };
 
   LateDisk(RocksStoreOptions options, OpenDisk open, absl::Status why, Logger& logger,
@@ -44,7 +44,7 @@ class LateDisk {
     MutexLock lock(&mutex_);
     return now_;
   }
-  // The same, after an attempt to open them for writing if it is time for one.
+  // As Look, after an attempt to open them for writing, at most one per kReopenPause.
   Now TryAndLook() {
     if (BeginTry()) Try();
     return Look();
@@ -71,7 +71,7 @@ class LateDisk {
 
   void Try() {
     absl::StatusOr<DiskStores> opened = open_(/*read_only=*/false);
-    Now before;  // ends unlocked, once its last reader has gone
+    Now before;  // closed after the lock is released, when the last reader is done
     MutexLock lock(&mutex_);
     trying_ = false;
     next_try_ = clock_.Now() + kReopenPause;
@@ -212,8 +212,7 @@ absl::StatusOr<DiskStores> OpenDiskStores(const RocksStoreOptions& options, Open
 
 absl::StatusOr<DiskStores> OpenDiskStores(RocksStoreOptions options, Logger& logger,
                                           const Clock& clock) {
-  // The lock is held from the first attempt on, whatever comes of it. One attempt is under way at a
-  // time.
+  // The lock is held from the first attempt on, also if it fails. Attempts do not run concurrently.
   auto open = [options, &logger, &clock](bool read_only) mutable -> absl::StatusOr<DiskStores> {
     if (options.lock == nullptr) {
       ASSIGN_OR_RETURN(options.lock, LockStore(options.dir));

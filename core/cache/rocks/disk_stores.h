@@ -7,25 +7,26 @@
 
 namespace fusion {
 
-/// What lies on one disk.
+/// The stores in one directory.
 struct DiskStores {
   std::unique_ptr<Store> store;
   std::unique_ptr<MeasurementStore> measurements;  // may outlive `store`
 };
 
-/// Opens RocksStore and its measurements for a server, which a full disk must not keep from
-/// serving. Where there is no room to open them (ResourceExhausted) they are opened to be read
-/// only, or, where even that cannot be (nothing was stored yet, or by another schema), are empty.
-/// Writes are refused with the reason then, which Stats has too, and every now and then whoever
-/// writes or asks for Stats opens them anew: once there is room they are as any other.
-/// Else fails as RocksStore::Open. `logger` and `clock` outlive them.
+/// Opens RocksStore and its measurements such that a server can start on a full disk. If there is
+/// no space to open them (ResourceExhausted), they are opened read-only. If that fails too (nothing
+/// stored yet, or another schema), they are empty. Until there is space, writes fail with that
+/// error, and StoreStats::not_writable has it. Writes and calls of CheckWritable and Stats retry to
+/// open them normally, at most once per second. Other errors: as RocksStore::Open. `logger` and
+/// `clock` must outlive the stores.
 absl::StatusOr<DiskStores> OpenDiskStores(RocksStoreOptions options, Logger& logger,
                                           const Clock& clock = Clock::Real());
 
-/// How OpenDiskStores opens: to write as well, or only to read.
+/// Opens stores for OpenDiskStores, for reading and writing or read-only.
 using OpenDisk = std::function<absl::StatusOr<DiskStores>(bool read_only)>;
 
-/// The same of any stores, of which `dir` and `budget_bytes` are for Facts and Stats.
+/// As above, for stores that `open` makes. `options`: only dir, budget_bytes and min_free_bytes are
+/// used, for Facts and Stats.
 absl::StatusOr<DiskStores> OpenDiskStores(const RocksStoreOptions& options, OpenDisk open,
                                           Logger& logger, const Clock& clock);
 

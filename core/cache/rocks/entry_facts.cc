@@ -8,10 +8,11 @@ namespace {
 constexpr size_t kDigestBytes = 32;
 constexpr size_t kFactsKeyBytes = 2 + kDigestBytes;
 constexpr size_t kFixedBytes = 32 + kDigestBytes;  // the tenant follows
-// What schema 1 has of facts.
+// Lengths of values in schema 1.
 constexpr size_t kOldestBytes = 24 + kDigestBytes;
 constexpr size_t kOldBytes = kOldestBytes + 8;
-// Tells values of schema 2 from those of 1, which may be as long: no entry has so many bytes.
+// Distinguishes values of schema 2 from those of schema 1, which may have the same length: no entry
+// is so large that its size sets this bit.
 constexpr uint8_t kFactsMark = 0x80;
 
 Digest DigestAt(std::string_view bytes, size_t at) {

@@ -13,8 +13,8 @@ double CostPerByte(const EntryFacts& facts) {
   return facts.cost_ms / static_cast<double>(facts.bytes > 0 ? facts.bytes : 1);
 }
 
-// How much room is made beyond what is needed, and of how many entries at most: not one goes for
-// each that comes, and nobody waits for long. Chosen: 256 take some 2 ms.
+// Spare space to free beyond what is needed, so that not each new entry evicts one, and the limit
+// of entries for one call, so that it does not take long. Chosen: 256 take some 2 ms.
 int64_t SpareOf(int64_t budget_bytes) { return budget_bytes / 10; }
 constexpr size_t kAtOnce = 256;
 
@@ -27,7 +27,7 @@ void EvictionIndex::Add(const EntryId& id, const EntryFacts& facts) {
 
 void EvictionIndex::AddInOrder(const EntryId& id, const EntryFacts& facts) { AddEntry(id, facts); }
 
-// Ages that come in order are put at the end, without a look at half a million others.
+// Insertion in order of age appends in constant time, also with half a million entries.
 void EvictionIndex::FinishAdding() {
   using Node = std::pair<const EntryId, EntryFacts>;
   std::vector<std::pair<int64_t, const Node*>> ages;
@@ -35,7 +35,7 @@ void EvictionIndex::FinishAdding() {
   for (const Node& node : entries_) {
     if (!IsPinned(node.first)) ages.emplace_back(node.second.last_use_ms, &node);
   }
-  // They are in the order of ids already.
+  // They are ordered by id already.
   std::stable_sort(ages.begin(), ages.end(),
                    [](const auto& a, const auto& b) { return a.first < b.first; });
   by_age_.clear();
@@ -43,7 +43,7 @@ void EvictionIndex::FinishAdding() {
   for (const auto& [last_use_ms, node] : ages) Enter(node->first, node->second);
 }
 
-// Whether it may go.
+// True if the entry is evictable.
 bool EvictionIndex::AddEntry(const EntryId& id, const EntryFacts& facts) {
   entries_.emplace_hint(entries_.end(), id, facts);
   bytes_ += facts.bytes;
@@ -185,13 +185,13 @@ std::vector<EvictionIndex::Entry> EvictionIndex::Evict(int64_t wanted_bytes, int
   std::vector<Entry> victims;
   if (wanted_bytes <= budget_bytes) return victims;
   int64_t excess_bytes = wanted_bytes - budget_bytes;
-  std::optional<Age> first;  // that may go; before it are only those to keep
+  std::optional<Age> first;  // first candidate; entries before it are in `keep`
   while (excess_bytes + SpareOf(budget_bytes) > 0) {
     if (excess_bytes <= 0 && victims.size() >= kAtOnce) break;
     const Age* cheapest = nullptr;
     double lowest = 0;
     int seen = 0;
-    const std::set<Age>& ages = Ages(tenant);  // anew: removing its last entry ends a set
+    const std::set<Age>& ages = Ages(tenant);  // again: removing the last entry deletes a set
     auto it = first.has_value() ? ages.lower_bound(*first) : ages.begin();
     for (; it != ages.end() && seen < kCandidates; ++it) {
       if (keep.contains(it->second)) continue;

@@ -5,7 +5,7 @@
 namespace fusion {
 namespace {
 
-// Three bytes of mark, one of version.
+// The mark has three bytes; one byte of version follows.
 constexpr std::string_view kFrameMark = "FUS";
 constexpr char kVersion = 1;
 constexpr size_t kFrameHeadBytes = 4 + 32;

@@ -8,14 +8,14 @@
 
 namespace fusion {
 
-/// `payload` behind a mark, a format version and the payload's SHA-256: how entries lie on disk.
+/// The format of entries on disk: a mark, a format version, the payload's SHA-256, `payload`.
 std::string Frame(std::string_view payload);
 
-/// The payload within `framed` (no copy). DataLoss if anything of it was cut off or changed;
-/// Unimplemented if it was written by another format version.
+/// The payload within `framed` (no copy: valid as long as `framed`). DataLoss if it is truncated or
+/// changed; Unimplemented if it has another format version.
 absl::StatusOr<std::string_view> Unframe(std::string_view framed);
 
-/// The payload's digest as a string made by Frame carries it.
+/// The payload's SHA-256, read from a string that Frame made.
 Digest FrameDigest(std::string_view framed);
 
 }  // namespace fusion

@@ -26,28 +26,28 @@ namespace {
 constexpr std::array<const char*, kFamilyCount> kFamilyNames = {"default",      "plans",  "kernels",
                                                                 "measurements", "models", "meta"};
 
-// A value at least this long lies in a blob file instead of a table, so compaction does not copy
-// it.
+// Values of at least this length are in blob files instead of tables, so compaction does not copy
+// them.
 constexpr uint64_t kMinBlobBytes = 4 << 10;
 constexpr uint64_t kBlobFileBytes = 64 << 20;
-// Of the bytes in blob files: what is deleted when its collection begins, and ends. It copies the
-// older half of all that is live with each compaction, and keys are digests, so that every
-// compaction meets all files: a store that only grows must not pay for it. Chosen: a store that is
-// filled twelve times over takes no more on disk than where collection never ends (178 MiB of a
-// limit of 64; redo: cache_test --gtest_filter=*PhysicalBound*).
+// Shares of garbage in blob files at which collection is turned on and off. Collection copies the
+// older half of all live bytes in each compaction, because keys are digests and each compaction
+// meets all files. A store that only grows should not pay for that. Chosen: a store that is filled
+// twelve times over occupies no more than with permanent collection (178 MiB for a limit of 64;
+// redo: cache_test --gtest_filter=*PhysicalBound*).
 constexpr double kCollectFrom = 0.25;
 constexpr double kCollectTo = 0.1;
 constexpr int64_t kWritesBetweenLooks = 16;
-// Small, because a full disk needs about one memtable of room to recover.
+// Small, because recovery on a full disk needs space for about one memtable.
 constexpr size_t kMemtableBytes = 16 << 20;
-// Without it a family that is rarely written pins up to four times all memtables of log files.
+// Without this limit a rarely written family pins log files of up to four times all memtables.
 constexpr uint64_t kMaxWalBytes = 64 << 20;
-// Written now and then while the disk is full; RocksDB leaves names that it does not know alone.
+// A file written to test for free space. RocksDB ignores files with unknown names.
 constexpr std::string_view kProbeName = "/room.probe";
 constexpr Nanoseconds kResumePause = std::chrono::seconds(1);
 
-// Forwards RocksDB's own lines. Without a logger of ours it keeps a LOG file in the store, and an
-// assertion in Debian's library ends the process when a line does not fit on a full disk.
+// Forwards RocksDB's log lines. Without it RocksDB writes a LOG file in the store, and an assertion
+// in Debian's library aborts the process if a line does not fit on a full disk.
 class ForwardingLog final : public rocksdb::Logger {
  public:
   ForwardingLog(fusion::Logger& logger, std::atomic<int64_t>* log_damage)
@@ -72,8 +72,8 @@ class ForwardingLog final : public rocksdb::Logger {
   void Forward(LogLevel level, const char* format, va_list arguments) {
     char line[2048];
     std::vsnprintf(line, sizeof(line), format, arguments);
-    // Nothing else says that a damaged record of the write-ahead log, and what follows it, is left
-    // out: Open succeeds all the same.
+    // This line is the only sign that a damaged record of the write-ahead log and all later ones
+    // are skipped: Open succeeds nevertheless.
     const std::string_view text(line);
     if (text.find(": dropping ") != std::string_view::npos) ++*log_damage_;
     logger_.Log(level, "rocksdb", {{"line", StripSpace(line)}});
@@ -93,7 +93,7 @@ rocksdb::DBOptions DatabaseOptions(Logger& logger, std::shared_ptr<WriteErrors> 
   options.max_background_jobs = 2;
   options.max_total_wal_size = kMaxWalBytes;
   options.track_and_verify_wals_in_manifest = true;
-  // Without it a flipped byte in a blob file is found by nothing but a read of that very value.
+  // Without it only a read of the affected value detects a flipped byte in a blob file.
   options.file_checksum_gen_factory = rocksdb::GetFileChecksumGenCrc32cFactory();
   return options;
 }
@@ -119,8 +119,9 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(int64_t block_cache_bytes)
   kernels.blob_garbage_collection_age_cutoff = 0.5;
   kernels.blob_garbage_collection_force_threshold = 0.5;
 
-  // One record per plan, written anew with each report. With FIFO compaction, which keeps what is
-  // overwritten, one busy plan would push out all others; RocksMeasurements bounds them instead.
+  // Measurements: one record per plan, rewritten with each report. FIFO compaction keeps
+  // overwritten records, so one busy plan would displace all others. RocksMeasurements limits them
+  // instead.
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (size_t i = 0; i < kFamilyCount; ++i) {
     auto family = static_cast<Family>(i);
@@ -129,8 +130,8 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(int64_t block_cache_bytes)
   return families;
 }
 
-// Whether a memtable of every family can be written out, by trying: free space as the system counts
-// it may be reserved, or beyond a quota.
+// Tests by writing whether one memtable of each family fits on the disk. Free space as reported by
+// the system may be reserved, or exceed a quota.
 bool HasRoom(const std::string& path) {
   constexpr size_t kBlock = 1 << 20;
   UniqueFd fd(open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
@@ -144,10 +145,10 @@ bool HasRoom(const std::string& path) {
   return room;
 }
 
-// Whether an Open that failed like this means that the files are bad, not the circumstances.
+// True if this error of Open means that the files are damaged.
 bool IsDamage(const rocksdb::Status& status) {
-  // NotFound: CURRENT names an absent file. InvalidArgument: families we do not know, or options of
-  // ours it refuses; only the former says anything about the files.
+  // NotFound: CURRENT names an absent file. InvalidArgument: unknown families, or invalid options;
+  // only the former is about the files.
   return status.IsCorruption() || status.IsNotFound() || status.IsPathNotFound() ||
          (status.IsInvalidArgument() &&
           status.ToString().find("olumn families") != std::string::npos);
@@ -194,7 +195,7 @@ absl::Status RocksDatabase::CheckWritable() const {
 }
 
 int64_t RocksDatabase::CachedBytes() const {
-  uint64_t blocks = 0;  // of a cache that all families share
+  uint64_t blocks = 0;  // the cache is shared by all families
   db_->GetIntProperty(rocksdb::DB::Properties::kBlockCacheUsage, &blocks);
   uint64_t unwritten = 0;
   db_->GetAggregatedIntProperty(rocksdb::DB::Properties::kCurSizeAllMemTables, &unwritten);
@@ -221,7 +222,7 @@ void RocksDatabase::TendGarbage() {
       !db_->GetIntProperty(kernels, rocksdb::DB::Properties::kLiveBlobFileGarbageSize, &garbage)) {
     return;
   }
-  // Asked each time: an option whose change could not be noted in a full disk's files may count.
+  // Read each time: a change may be in effect although it could not be saved on a full disk.
   const bool collects = db_->GetOptions(kernels).enable_blob_garbage_collection;
   const double from = collects ? kCollectTo : kCollectFrom;
   const bool wanted = static_cast<double>(garbage) > from * static_cast<double>(all);
@@ -240,7 +241,7 @@ void RocksDatabase::TryToResume() {
     resuming_ = true;
     next_resume_ = now + kResumePause;
   }
-  // A write that fails behind Resume is not over.
+  // An error that comes after Resume must not be cleared.
   const int64_t seen = errors_->changes();
   if (HasRoom(StrCat(dir_, kProbeName))) {
     rocksdb::Status resumed = db_->Resume();
@@ -272,7 +273,7 @@ absl::StatusOr<std::unique_ptr<RocksDatabase>> RocksDatabase::Open(const std::st
     } else {
       status = ToStatus(opened, StrCat("opening the store ", Quote(dir)));
       damage = IsDamage(opened);
-      // A newer server may have families of its own: its data are sound.
+      // A newer server may have more families. Its data are not damaged.
       if (damage) RETURN_IF_ERROR(RefuseNewerSchema(dir));
     }
     if (status.ok()) return database;

@@ -25,21 +25,22 @@ inline constexpr size_t kFamilyCount = 6;
 inline rocksdb::Slice AsSlice(std::string_view text) { return {text.data(), text.size()}; }
 inline std::string_view AsView(const rocksdb::Slice& slice) { return {slice.data(), slice.size()}; }
 
-/// For the blocks of tables, indexes and filters among them. One shard: the default of up to 64
-/// leaves each too small to keep anything large, and what does not fit is read again with each use.
+/// A cache for table blocks, including indexes and filters. It has one shard. With the default of
+/// up to 64 each shard would be too small for large blocks, which would be read again with each
+/// use.
 std::shared_ptr<rocksdb::Cache> MakeBlockCache(int64_t bytes);
 
-/// An open RocksDB with the settings and families of our store, and the lock that keeps others out.
-/// Reading and writing go through db() and family(). Thread-safe after Open.
+/// An open RocksDB with the options and column families of the store. Holds the store's lock. Read
+/// and write through db() and family(). Thread-safe after Open.
 class RocksDatabase {
  public:
-  /// As RocksStore::Open; `lock` is the store's.
+  /// Errors as RocksStore::Open. `lock`: from LockStore(dir). `logger` and `clock` must outlive it.
   static absl::StatusOr<std::unique_ptr<RocksDatabase>> Open(const std::string& dir,
                                                              int64_t block_cache_bytes,
                                                              StoreLock lock, Logger& logger,
                                                              const Clock& clock);
-  /// Of a database that is there, sound and of our schema; needs no room. What was written to its
-  /// log is read as well.
+  /// Opens an existing, undamaged database of the current schema read-only. Needs no disk space.
+  /// Entries that are only in the write-ahead log are read too.
   static absl::StatusOr<std::unique_ptr<RocksDatabase>> OpenToRead(const std::string& dir,
                                                                    int64_t block_cache_bytes,
                                                                    StoreLock lock, Logger& logger,
@@ -52,30 +53,32 @@ class RocksDatabase {
   rocksdb::ColumnFamilyHandle* family(Family family) const {
     return families_[static_cast<size_t>(family)];
   }
-  /// Where Open put a damaged database; empty: there was none.
+  /// The new path of a damaged database that Open renamed; empty: there was none.
   const std::string& set_aside() const { return set_aside_; }
   void NoteSetAside(std::string path) { set_aside_ = std::move(path); }
-  /// Damaged places in the write-ahead log that Open met; it goes on without what follows them.
+  /// The number of damaged places in the write-ahead log that Open found. Records after them are
+  /// lost.
   int64_t log_damage() const { return log_damage_; }
-  /// Why RocksDB writes nothing at present, after a write that failed. OK: it does.
+  /// The error of the last failed write, until it is resolved. OK: RocksDB can write.
+  /// FailedPrecondition: opened read-only.
   absl::Status CheckWritable() const;
-  /// A write that failed: CheckWritable says so until TryToResume has ended it.
+  /// Records a failed write. CheckWritable returns it until TryToResume succeeds.
   void NoteFailedWrite(const rocksdb::Status& failed) { errors_->Note(failed); }
-  /// Once in a second at most: if there is room now, ends that. For who finds CheckWritable not OK.
-  /// Takes long, so not for who holds a lock.
+  /// Resumes writing, if there is space now. Call it if CheckWritable fails. Does nothing within a
+  /// second after the last attempt, or while one is running. Slow: call it without locks held.
   void TryToResume() ABSL_LOCKS_EXCLUDED(resume_mutex_);
 
-  /// Has compactions leave out what is deleted of kernels while there is enough of it. Quick but
-  /// now and then; for who has written, one at a time.
+  /// Turns the garbage collection of blob files of kernels on or off, depending on their share of
+  /// garbage. Call it after each write, not concurrently. Cheap except every 16th call.
   void TendGarbage();
 
-  /// Bytes of a family's files without garbage that a compaction would leave out.
+  /// Bytes of a family's files, without garbage in blob files.
   int64_t LiveBytes(Family of_family) const;
-  /// What blocks of its files and what is not yet in files takes of memory.
+  /// Bytes of memory of the block cache and the memtables.
   int64_t CachedBytes() const;
 
-  /// Our status for one of RocksDB's: ResourceExhausted for lack of space, DataLoss for corruption,
-  /// Unavailable for the rest.
+  /// Converts a RocksDB status: ResourceExhausted for lack of space, DataLoss for corruption,
+  /// Unavailable for other errors. `context` begins the message.
   static absl::Status ToStatus(const rocksdb::Status& status, std::string_view context);
 
  private:
@@ -91,7 +94,7 @@ class RocksDatabase {
   rocksdb::DB* db_ = nullptr;
   std::array<rocksdb::ColumnFamilyHandle*, kFamilyCount> families_{};
   std::string set_aside_;
-  int64_t writes_ = 0;  // that TendGarbage was told of
+  int64_t writes_ = 0;  // calls of TendGarbage
   std::atomic<int64_t> log_damage_{0};
   Mutex resume_mutex_;
   bool resuming_ ABSL_GUARDED_BY(resume_mutex_) = false;

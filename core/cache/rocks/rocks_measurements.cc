@@ -12,7 +12,7 @@
 namespace fusion {
 namespace {
 
-// Keys of the meta family that describe measurements: "m", digest of the plan. Values: bytes,
+// Records of the meta family for measurements. Key: "m", digest of the plan. Value: bytes,
 // last_report_ms (8 bytes each, little endian).
 constexpr char kMeasurementPrefix = 'm';
 constexpr size_t kMeasurementKeyBytes = 1 + 32;
@@ -29,7 +29,7 @@ std::string FactsValue(const MeasurementIndex::Facts& facts) {
   return value;
 }
 
-// False if they cannot be read; `plan` is set all the same if the key names one.
+// False if malformed; `plan` is set nevertheless if the key is valid.
 bool ReadFacts(std::string_view key, std::string_view value, Digest* plan,
                MeasurementIndex::Facts* facts) {
   if (key.size() != kMeasurementKeyBytes) return false;
@@ -77,7 +77,7 @@ void RocksMeasurements::LoadIndex(const Clock& clock) {
       LogDropped(logger_, plan, "its record in the index cannot be read");
       ++dropped_;
       Delete(*database_, plan, &batch);
-      batch.Delete(database_->family(Family::kMeta), it->key());  // which may name no plan
+      batch.Delete(database_->family(Family::kMeta), it->key());  // its key may be invalid
     } else if (facts.last_report_ms < oldest) {
       Delete(*database_, plan, &batch);
     } else {
@@ -90,14 +90,14 @@ void RocksMeasurements::LoadIndex(const Clock& clock) {
     Delete(*database_, plan, &batch);
   }
   if (batch.Count() > 0) Write(&batch);
-  // Measurements that cannot be listed are rare, old news and no reason not to serve.
+  // Not an error: the store can be used without measurements.
   if (!it->status().ok()) {
     logger_.Error("store_read_failed",
                   {{"kind", "measurements"}, {"reason", it->status().ToString()}});
   }
 }
 
-// Deletes: on a full disk they fail as well, and what should go stays a miss.
+// Writes deletions. They fail on a full disk; then the entries stay on disk but are misses.
 void RocksMeasurements::Write(rocksdb::WriteBatch* deletes) {
   rocksdb::Status deleted = database_->db().Write({}, deletes);
   if (!deleted.ok()) logger_.Warning("store_delete_failed", {{"reason", deleted.ToString()}});

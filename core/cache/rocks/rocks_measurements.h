@@ -18,17 +18,17 @@ namespace fusion {
 class RocksDatabase;
 
 struct RocksMeasurementsOptions {
-  /// Stored bytes. What is there beyond them when the store is opened goes.
+  /// Maximum of stored bytes. The excess is evicted when the store is opened.
   int64_t budget_bytes = int64_t{64} << 20;
-  /// Older measurements are forgotten when the store is opened.
+  /// Older measurements are deleted when the store is opened.
   Nanoseconds max_age = std::chrono::hours(24 * 60);
-  /// Says no when nothing may be written.
+  /// Called before each Put, which fails with its error. Empty: no check.
   std::function<absl::Status()> check_space;
 };
 
-/// Measurements on disk, in the database of RocksStore. Writes are not synced: they survive the
-/// death of the process, and a crash of the machine costs the last few. Thread-safe. `logger` and
-/// `clock` outlive it.
+/// Measurements on disk, in the database of RocksStore. Writes are not synced: they survive a crash
+/// of the process, but a crash of the machine loses the last ones. Thread-safe. `logger` must
+/// outlive it; `clock` is used only by the constructor.
 class RocksMeasurements final : public MeasurementStore {
  public:
   RocksMeasurements(RocksMeasurementsOptions options, std::shared_ptr<RocksDatabase> database,
@@ -49,7 +49,7 @@ class RocksMeasurements final : public MeasurementStore {
   const std::shared_ptr<RocksDatabase> database_;
   Logger& logger_;
 
-  // Held from choosing by the index to telling it what was written. Taken before mutex_.
+  // Held from the choice of victims until the index is updated. Acquired before mutex_.
   Mutex write_mutex_;
   mutable Mutex mutex_;
   MeasurementIndex index_ ABSL_GUARDED_BY(mutex_);

@@ -24,8 +24,8 @@ absl::Status WriteVersion(const RocksDatabase& database, int version) {
                                  "writing the schema");
 }
 
-// Facts get a mark, room for a tenant, and created_ms even where there was none. Those that are
-// rewritten already are left alone, unreadable ones too: LoadIndex counts them.
+// Rewrites facts with a mark, an empty tenant, and created_ms, 0 if absent. Skips those that are
+// rewritten already, and malformed ones, which LoadIndex counts.
 absl::Status MigrateFrom1(const RocksDatabase& database) {
   rocksdb::ColumnFamilyHandle* meta = database.family(Family::kMeta);
   std::unique_ptr<rocksdb::Iterator> it(database.db().NewIterator({}, meta));
@@ -47,7 +47,7 @@ absl::Status MigrateFrom1(const RocksDatabase& database) {
 }
 
 struct Migration {
-  int from;  // to the next
+  int from;  // to from + 1
   absl::Status (*run)(const RocksDatabase& database);
 };
 constexpr Migration kMigrations[] = {{1, MigrateFrom1}};

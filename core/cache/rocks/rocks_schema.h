@@ -9,20 +9,22 @@ namespace fusion {
 
 class RocksDatabase;
 
-/// Version of the layout on disk that this build reads and writes. Raise it when a key or a value
-/// changes its meaning, and say in rocks_schema.cc how the version before becomes this one.
+/// Version of the layout on disk that this build reads and writes. When the meaning of a key or
+/// value changes, raise it and add a migration from the previous version to rocks_schema.cc.
 inline constexpr int kSchemaVersion = 2;
 
-/// Migrates an open database of an older version, step by step; whoever is killed meanwhile begins
-/// the step again. FailedPrecondition, naming both versions, if it is of a newer one; DataLoss if
-/// its version is none. `dir` is for messages.
+/// Migrates an open database to kSchemaVersion, one version at a time. A step that is interrupted
+/// starts over at the next open. A new database gets the current version. FailedPrecondition,
+/// naming both versions, if the database is newer; DataLoss if its version is invalid. `dir`: for
+/// messages.
 absl::Status BringToOurSchema(const RocksDatabase& database, std::string_view dir, Logger& logger);
 
-/// OK if an open database, which cannot be written, is of our version already.
+/// For a read-only database. FailedPrecondition, naming both versions, unless it has
+/// kSchemaVersion.
 absl::Status CheckOurSchema(const RocksDatabase& database, std::string_view dir);
 
-/// FailedPrecondition, naming both versions, if the database in `dir`, which did not open, is sound
-/// and of a newer version. OK if it is not, or cannot be read.
+/// For a database that failed to open. FailedPrecondition, naming both versions, if it is readable
+/// and has a newer version; else OK.
 absl::Status RefuseNewerSchema(const std::string& dir);
 
 }  // namespace fusion

@@ -20,11 +20,11 @@
 namespace fusion {
 namespace {
 
-// Times of use written along with one bundle; what is left waits for the next.
+// Maximum number of use times written with one bundle. The rest is written with later ones.
 constexpr size_t kUseTimesPerBatch = 1000;
-// Stored bytes of plans that one call of ListPlans reads.
+// Maximum stored bytes of the plans that one call of ListPlansOf reads, except for a single plan.
 constexpr int64_t kListedBytes = int64_t{32} << 20;
-// What planning again is taken to cost: of the order of one compile.
+// Assumed cost of planning again: about that of one compilation.
 constexpr double kPlanCostMs = 100;
 
 absl::StatusOr<int64_t> StatvfsFreeBytes(const std::string& dir) {
@@ -35,7 +35,7 @@ absl::StatusOr<int64_t> StatvfsFreeBytes(const std::string& dir) {
   return static_cast<int64_t>(info.f_bavail) * static_cast<int64_t>(info.f_frsize);
 }
 
-// An entry on its way into a batch.
+// An entry to be written.
 struct Pending {
   EntryId id;
   std::string framed;
@@ -99,7 +99,7 @@ absl::StatusOr<std::unique_ptr<RocksStore>> RocksStore::Open(RocksStoreOptions o
     std::unique_ptr<RocksStore> store(new RocksStore(options, std::move(database), logger, clock));
     absl::Status loaded = store->LoadIndex();
     if (loaded.ok()) return store;
-    // Without its index nobody knows what is in it.
+    // Without its index the content of the database is unknown.
     if (!absl::IsDataLoss(loaded) || !first) return loaded;
     store.reset();
     ASSIGN_OR_RETURN(aside, SetAside(options.dir, Message(loaded), logger, clock));
@@ -158,8 +158,8 @@ absl::Status RocksStore::LoadIndex() {
   return RocksDatabase::ToStatus(it->status(), "reading the index of the store");
 }
 
-// What is not listed would neither be evicted nor counted, so an entry goes with facts that cannot
-// be read.
+// Deletes an entry with malformed facts. It is not in the index, so it would neither be evicted nor
+// counted.
 void RocksStore::DropUnlisted(const std::string& facts_key, rocksdb::WriteBatch* batch) {
   EntryId id;
   ++dropped_;
@@ -185,7 +185,7 @@ absl::Status RocksStore::LoadPins() {
   return RocksDatabase::ToStatus(it->status(), "reading the pins of the store");
 }
 
-// NotFound; DataLoss: it is there, but not what was asked for; Unavailable: it cannot be told.
+// NotFound; DataLoss: damaged, or another entry than requested; Unavailable: read error.
 template <typename T>
 absl::StatusOr<T> RocksStore::Look(EntryKind kind, const EntryKey& asked,
                                    absl::StatusOr<T> (*decode)(std::string_view bytes)) {
@@ -204,8 +204,8 @@ absl::StatusOr<T> RocksStore::Look(EntryKind kind, const EntryKey& asked,
   return value;
 }
 
-// After a look that found nothing good, which ends with the entry if that is still so: another
-// reader may have deleted it since, and somebody may have written it anew.
+// Repeats a failed Look under the write lock, and deletes the entry if it is still bad: another
+// reader may have deleted it since, or a writer replaced it.
 template <typename T>
 absl::StatusOr<T> RocksStore::LookAgain(EntryKind kind, const EntryKey& asked,
                                         absl::StatusOr<T> (*decode)(std::string_view bytes)) {
@@ -310,9 +310,9 @@ PlanPage RocksStore::ListPlansOf(const PlanFilter& filter, const std::optional<P
   page.last = found.last;
   for (const PlanPlace& place : found.places) {
     auto plan = Read<StoredPlan>(EntryKind::kPlan, {place.key}, DecodeStoredPlan);
-    if (plan == nullptr || !filter.Shows(*plan)) continue;  // dropped, or gone since, or others'
+    if (plan == nullptr || !filter.Shows(*plan)) continue;  // dropped, evicted, or filtered out
     page.plans.push_back(Summarise(*plan, [this](const Digest& kernel) {
-      MutexLock lock(&mutex_);  // for each: there may be a hundred thousand
+      MutexLock lock(&mutex_);  // per kernel: there may be 100,000
       return index_.Find({EntryKind::kKernel, kernel}) != nullptr;
     }));
     MutexLock lock(&mutex_);
@@ -350,7 +350,7 @@ void RocksStore::Delete(const EntryId& id, std::string_view reason) {
   WriteDeletes(&batch);
 }
 
-// On a full disk deletes fail as well; what should go stays a miss and is met again.
+// Deletions fail on a full disk. Then the entry is still a miss, and is found again later.
 void RocksStore::WriteDeletes(rocksdb::WriteBatch* batch) {
   rocksdb::Status deleted = database_->db().Write({}, batch);
   if (!deleted.ok()) logger_.Warning("store_delete_failed", {{"reason", deleted.ToString()}});
@@ -387,7 +387,7 @@ absl::Status RocksStore::PutBundle(const Bundle& bundle) {
   if (!status.ok()) return Refused(status);
   status = Write(bundle);
   if (status.ok()) return status;
-  CheckWritable().IgnoreError();  // says so if nothing can be written any more
+  CheckWritable().IgnoreError();  // logs if writes fail in general
   return Refused(status);
 }
 
@@ -410,8 +410,8 @@ absl::Status RocksStore::CheckWritable() const {
   return status;
 }
 
-// Synced. What fails shows in CheckWritable until RocksDB has recovered, which is for whoever looks
-// there: it takes long, and readers that meet a bad entry wait for write_mutex_.
+// Writes with sync. After a failure CheckWritable fails until RocksDB has recovered. The recovery
+// is left to CheckWritable: it is slow, and readers that find a bad entry wait for write_mutex_.
 absl::Status RocksStore::Commit(rocksdb::WriteBatch* batch, std::string_view what) {
   rocksdb::WriteOptions durable;
   durable.sync = true;
@@ -421,8 +421,8 @@ absl::Status RocksStore::Commit(rocksdb::WriteBatch* batch, std::string_view wha
   return RocksDatabase::ToStatus(written, what);
 }
 
-// Beyond what is allowed others go; where too little can, the bundle is not kept itself, and
-// nothing goes in vain.
+// Evicts entries to make room for a bundle. If that is not possible, evicts nothing and returns
+// ResourceExhausted.
 absl::Status RocksStore::MakeRoom(const BundleSize& size, const std::string& tenant,
                                   const std::set<EntryId>& keep,
                                   std::vector<EvictionIndex::Entry>* victims) {
@@ -464,15 +464,15 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
   std::vector<Pending> entries = PendingEntries(bundle, UnixMilliseconds(clock_));
   rocksdb::WriteBatch batch(/*reserved_bytes=*/0, /*max_bytes=*/0, /*protection_bytes_per_key=*/8,
                             /*default_cf_ts_sz=*/0);
-  // Until the index says what the batch did: another batch chooses by the index.
+  // Held until the index reflects the batch: other batches decide by the index.
   MutexLock writing(&write_mutex_);
   std::vector<const Pending*> written;
   std::vector<EvictionIndex::Entry> victims;
-  bool pinned = false;  // it may have other kernels now
+  bool pinned = false;  // its kernels may have changed
   {
     MutexLock lock(&mutex_);
     std::set<EntryId> keep;
-    if (bundle.plan != nullptr) {  // also kernels that are there already and not in the bundle
+    if (bundle.plan != nullptr) {  // also stored kernels that are not in the bundle
       for (const Digest& kernel : KernelsOf(bundle.plan->plan)) {
         keep.insert({EntryKind::kKernel, kernel});
       }
@@ -486,7 +486,7 @@ absl::Status RocksStore::Write(const Bundle& bundle) {
     for (Pending& entry : entries) {
       keep.insert(entry.id);
       const EntryFacts* old = index_.Find(entry.id);
-      if (old != nullptr && old->payload == entry.facts.payload) {  // shared, there already
+      if (old != nullptr && old->payload == entry.facts.payload) {  // shared, stored already
         index_.NoteContent(entry.id, *entry.facts.content);
         continue;
       }

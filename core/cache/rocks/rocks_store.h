@@ -21,22 +21,23 @@ namespace fusion {
 class RocksDatabase;
 
 struct RocksStoreOptions {
-  /// Directory of the database; created if absent. Its neighbour `<dir>.lock` keeps others out.
+  /// Directory of the database; created if absent. The file `<dir>.lock` excludes other processes.
   std::string dir;
-  /// Logical bytes of plans and kernels. The directory takes at most three times that and
-  /// 192 MiB (server/README.md, "The store").
+  /// Logical bytes of plans and kernels. The directory occupies at most three times that plus 192
+  /// MiB (server/README.md, "The store").
   int64_t budget_bytes = int64_t{4} << 30;
-  /// Of them those of one tenant (Bundle::tenant); 0: no limit of its own. May be empty: none has.
+  /// Maximum of these bytes for one tenant (Bundle::tenant); 0: no limit. Empty: no tenant has one.
   std::function<int64_t(const std::string& tenant)> tenant_budget;
-  /// Memory for table blocks (keys, plans). Kernels are cached by the system and by MemoryStore.
+  /// Memory for table blocks (keys, plans). Kernels are cached by the page cache and by
+  /// MemoryStore.
   int64_t block_cache_bytes = int64_t{64} << 20;
-  /// Below this much free space nothing is written: RocksDB needs room to recover from a full disk.
+  /// Writes fail if less space is free: RocksDB needs space to recover from a full disk.
   int64_t min_free_bytes = int64_t{256} << 20;
-  /// Free bytes of the file system of a directory. Default: statvfs.
+  /// Returns the free bytes of the file system of a directory. Empty: statvfs.
   std::function<absl::StatusOr<int64_t>(const std::string& dir)> free_bytes;
-  /// Reads what is there, and writes nothing: for a disk with no room to open it otherwise.
+  /// Opens an existing database read-only: for a disk without space for a normal open.
   bool read_only = false;
-  /// LockStore of `dir`, if somebody has it already.
+  /// Result of LockStore(dir), if the caller has locked it already. Null: Open locks it.
   StoreLock lock = nullptr;
 };
 
@@ -44,20 +45,20 @@ struct RocksStoreOptions {
 ///
 ///   ASSIGN_OR_RETURN(auto disk, RocksStore::Open({.dir = "store"}, logger));
 ///
-/// A bundle is one synced write batch: after kill -9 or a crash of the
-/// machine it is there as a whole or not at all. Entries carry their full key and digests; a reader
-/// that meets a bad one deletes it and reports a miss. Least used entries go when the budget is
-/// reached; times of use are written along with later bundles, so a crash forgets the last ones.
-/// On a full disk it goes on reading and writes again, by itself, when there is room; opened on one
-/// it can be with OpenDiskStores.
-/// Thread-safe. `logger` and `clock` outlive it.
+/// A bundle is one synced write batch: after kill -9 or a crash of the machine all of it is stored
+/// or nothing. Entries carry their full key and digests; a read that finds a bad entry deletes it
+/// and reports a miss. If the budget is exceeded, entries are evicted in the order of
+/// EvictionIndex. Use times are written with later bundles, so a crash loses the last ones. On a
+/// full disk reads continue, and writes resume without a restart once there is space. To open a
+/// store on a full disk use OpenDiskStores. Thread-safe. `logger` and `clock` must outlive it.
 class RocksStore final : public Store {
  public:
-  /// FailedPrecondition: another process (or this one) has the store open. ResourceExhausted: no
-  /// space. Unavailable: the directory cannot be used. One of an older schema is migrated; one of a
-  /// newer schema is left alone: FailedPrecondition. A database that RocksDB finds corrupt is
-  /// renamed to `<dir>.corrupt-<Unix seconds>`, logged, and an empty one opened. To be read only it
-  /// must be there, sound and of our schema.
+  /// Opens or creates a store. A database of an older schema is migrated. A corrupt database is
+  /// renamed to `<dir>.corrupt-<Unix seconds>`, which is logged, and an empty one is created. With
+  /// `read_only` the database must exist, be undamaged and have the current schema.
+  /// FailedPrecondition: another process (or this one) has the store open, or its schema is newer;
+  /// it is not changed. ResourceExhausted: no space. Unavailable: the directory cannot be used.
+  /// InvalidArgument: no directory given.
   static absl::StatusOr<std::unique_ptr<RocksStore>> Open(RocksStoreOptions options, Logger& logger,
                                                           const Clock& clock = Clock::Real());
   ~RocksStore() override;
@@ -70,7 +71,7 @@ class RocksStore final : public Store {
   std::optional<Digest> ContentOf(EntryKind kind, const Digest& key) const override;
   bool Touch(const Digest& plan, const std::vector<Digest>& kernels) override;
   int64_t removals() const override;
-  /// Logs when it changes.
+  /// Logs changes of the result. Tries to resume writing if it failed.
   absl::Status CheckWritable() const override;
   absl::Status PutBundle(const Bundle& bundle) override;
   PlanPage ListPlansOf(const PlanFilter& filter, const std::optional<PlanPlace>& after,
@@ -86,20 +87,19 @@ class RocksStore final : public Store {
   std::map<std::string, int64_t> TenantBytes() const override;
   int64_t CachedBytes() const override;
 
-  /// The measurements in the same database, at most `budget_bytes` of them. Once at most; may
-  /// outlive the store.
+  /// Opens the measurements in the same database, at most `budget_bytes` of them. Call it at most
+  /// once. The result may outlive the store.
   std::unique_ptr<MeasurementStore> OpenMeasurements(int64_t budget_bytes = int64_t{64} << 20);
 
-  /// True if Open found a damaged database and put it aside.
+  /// True if Open found a damaged database and renamed it.
   bool started_empty_after_damage() const;
 
  private:
-  // Of the budget, so that there is always room for what is asked for now.
+  // Limit for pinned entries, as a share of the budget: the rest is left for new plans.
   static constexpr int64_t kPinnedQuarters = 3;
   int64_t MostPinned() const { return options_.budget_bytes / 4 * kPinnedQuarters; }
 
-  // Bytes that a bundle adds: all of them, those that its tenant is charged for, and those that
-  // are pinned then and were not before.
+  // Bytes that a bundle adds: in all, charged to its tenant, and newly pinned.
   struct BundleSize {
     int64_t bytes = 0;
     int64_t charged = 0;
@@ -143,7 +143,7 @@ class RocksStore final : public Store {
   absl::StatusOr<T> LookAgain(EntryKind kind, const EntryKey& asked,
                               absl::StatusOr<T> (*decode)(std::string_view bytes))
       ABSL_LOCKS_EXCLUDED(write_mutex_);
-  // What is damaged is deleted.
+  // As Look; deletes a damaged entry.
   template <typename T>
   absl::StatusOr<T> LookToWrite(EntryKind kind, const EntryKey& asked,
                                 absl::StatusOr<T> (*decode)(std::string_view bytes))
@@ -162,16 +162,16 @@ class RocksStore final : public Store {
   Logger& logger_;
   const Clock& clock_;
 
-  // Held from choosing by the index to telling it what was written, so that index and database
-  // agree whenever nobody holds it. Taken before mutex_, which readers need and which is therefore
-  // never held during a write.
+  // Held from a decision based on the index until the index reflects what was written. So index and
+  // database agree whenever it is free. Acquired before mutex_. Readers need mutex_, so it is never
+  // held during a write.
   Mutex write_mutex_;
   mutable Mutex mutex_;
   EvictionIndex index_ ABSL_GUARDED_BY(mutex_);
   int64_t evicted_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t dropped_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t write_failures_ ABSL_GUARDED_BY(mutex_) = 0;
-  mutable bool writable_ ABSL_GUARDED_BY(mutex_) = true;  // as it was last logged
+  mutable bool writable_ ABSL_GUARDED_BY(mutex_) = true;  // as last logged
 };
 
 }  // namespace fusion

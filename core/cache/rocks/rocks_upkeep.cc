@@ -1,4 +1,4 @@
-// What RocksStore does for its operator.
+// Maintenance operations of RocksStore.
 #include <fcntl.h>
 #include <rocksdb/file_checksum.h>
 #include <rocksdb/write_batch.h>
@@ -41,7 +41,7 @@ void Note(StoreDamage damage, StoreCheck* check) {
   if (check->damage.size() < kMaxNamedDamage) check->damage.push_back(std::move(damage));
 }
 
-// Sets a flag for RocksDB when a request is cancelled.
+// Sets a flag for RocksDB when a request is cancelled or its deadline passes.
 class CancelFlag {
  public:
   explicit CancelFlag(const CancelToken& cancel)
@@ -67,7 +67,7 @@ class CancelFlag {
   std::thread watcher_;
 };
 
-// Empty if the file is what its checksum says; else what is wrong. `there`: whether it exists.
+// Why a file does not match its checksum; empty if it does. Sets `there` to whether it exists.
 std::string WhyNotTheFile(const std::string& path, const std::string& expected,
                           const CancelToken& cancel, bool* there) {
   UniqueFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -121,7 +121,7 @@ absl::StatusOr<PinOutcome> RocksStore::SetPinned(const std::vector<Digest>& plan
     MutexLock lock(&mutex_);
     for (const Digest& plan : WithoutDoubles(plans)) {
       const EntryId id{EntryKind::kPlan, plan};
-      // A pinned plan that was damaged and dropped stays pinned, and can be let go.
+      // A pinned plan that was dropped as damaged stays pinned, and can be unpinned.
       if (index_.Find(id) == nullptr && !(index_.IsPinned(id) && !pinned)) return NotStored(plan);
       if (index_.IsPinned(id) != pinned) changed.push_back(plan);
     }
@@ -171,7 +171,7 @@ absl::Status RocksStore::ForgetAll(const std::vector<EntryId>& ids, bool pins) {
 }
 
 absl::StatusOr<Forgotten> RocksStore::Forget(const ForgetQuery& query) {
-  // Entries of one batch: it is held in memory.
+  // Maximum number of entries in one batch, which is held in memory.
   constexpr size_t kBatch = 10000;
   MutexLock writing(&write_mutex_);
   std::vector<EntryId> ids;
@@ -202,7 +202,7 @@ absl::StatusOr<Forgotten> RocksStore::Forget(const ForgetQuery& query) {
   return gone;
 }
 
-// DataLoss: it is damaged, or not there; Unavailable: it cannot be told.
+// DataLoss: damaged, or listed but absent; other errors: it cannot be read.
 absl::Status RocksStore::CheckEntry(const EntryId& id, int64_t* bytes,
                                     std::vector<Digest>* kernels) {
   rocksdb::ReadOptions options;
@@ -236,7 +236,7 @@ void RocksStore::VerifyEntry(const EntryId& id, StoreCheck* check) {
   std::vector<Digest> kernels;
   if (!CheckEntry(id, &bytes, &kernels).ok()) {
     MutexLock writing(&write_mutex_);
-    // It may have gone meanwhile, or have been written anew.
+    // It may have been removed or replaced since.
     const absl::Status still = CheckEntry(id, &bytes, &kernels);
     if (!IsListed(id)) return;
     if (absl::IsDataLoss(still)) Delete(id, Message(still));
@@ -277,7 +277,7 @@ absl::Status RocksStore::VerifyFiles(const CancelToken& cancel, StoreCheck* chec
       if (!reason.empty()) Note({"file", name, reason}, check);
       break;
     }
-    // Else a compaction has replaced it.
+    // If it is absent, a compaction has replaced it.
   }
   return cancel.Check();
 }
@@ -287,7 +287,7 @@ absl::StatusOr<StoreCheck> RocksStore::Verify(const CancelToken& cancel) {
   std::vector<EntryId> ids;
   {
     MutexLock lock(&mutex_);
-    // Kernels first: those of a plan that were dropped are missing by then.
+    // Kernels first, so that dropped kernels of a plan count as missing.
     for (EntryKind kind : {EntryKind::kKernel, EntryKind::kPlan}) {
       for (const auto& [id, facts] : index_.entries()) {
         if (id.kind == kind) ids.push_back(id);
@@ -302,7 +302,8 @@ absl::StatusOr<StoreCheck> RocksStore::Verify(const CancelToken& cancel) {
   return check;
 }
 
-// Of what a family holds a second copy is made before the first goes, one family after the other.
+// A compaction copies the live bytes of a family before it deletes the old files, one family at a
+// time.
 absl::Status RocksStore::CheckRoomToCompact() const {
   int64_t largest = 0;
   for (size_t i = 0; i < kFamilyCount; ++i) {

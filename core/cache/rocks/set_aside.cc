@@ -27,7 +27,7 @@ std::vector<std::string> DatabasesAside(const std::string& dir) {
   return aside;
 }
 
-// A name that nothing has.
+// An unused name.
 std::string FreeName(const std::string& dir, const Clock& clock) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(clock.UnixTime()).count();
   std::string name = StrCat(dir, kSetAsideMark, seconds);

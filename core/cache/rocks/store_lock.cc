@@ -28,7 +28,7 @@ absl::StatusOr<StoreLock> LockStore(const std::string& dir) {
                               "; one process at a time can use it");
   }
   std::string pid = StrCat(getpid(), "\n");
-  // The number only serves the message above: a lock without it is as good.
+  // The process id is only for the message above. Failures to write it are ignored.
   if (ftruncate(fd.get(), 0) == 0) (void)!write(fd.get(), pid.data(), pid.size());
   return std::make_shared<const UniqueFd>(std::move(fd));
 }

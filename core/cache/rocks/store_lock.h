@@ -8,12 +8,12 @@
 
 namespace fusion {
 
-/// Keeps every other process, and this one, out of a store as long as somebody has it.
+/// An exclusive lock of a store, within this process too. Released with the last copy.
 using StoreLock = std::shared_ptr<const UniqueFd>;
 
-/// Creates the directory of a store, and its neighbour `<dir>.lock`, and locks that.
-/// FailedPrecondition, naming the process, if another has it; ResourceExhausted, Unavailable: it
-/// cannot be created.
+/// Creates the directory of a store and the file `<dir>.lock`, and locks the file. Does not wait.
+/// FailedPrecondition, naming the holder's process id, if it is locked; ResourceExhausted or
+/// Unavailable if directory or file cannot be created.
 absl::StatusOr<StoreLock> LockStore(const std::string& dir);
 
 }  // namespace fusion

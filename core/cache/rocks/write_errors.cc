@@ -48,8 +48,9 @@ void WriteErrors::OnBackgroundError(rocksdb::BackgroundErrorReason /*reason*/,
   Set(*status);
 }
 
-// By itself RocksDB would try as long as the disk is full, and an attempt that fails half way, at a
-// new log, leaves an error that nothing but a restart ends. See RocksDatabase::TryToResume.
+// Disables RocksDB's own recovery from a full disk. It would retry while the disk is full, and an
+// attempt that fails at a new log file leaves an error that only a restart clears. See
+// RocksDatabase::TryToResume.
 void WriteErrors::OnErrorRecoveryBegin(rocksdb::BackgroundErrorReason /*reason*/,
                                        rocksdb::Status error, bool* automatic) {
   if (error.IsNoSpace()) *automatic = false;

@@ -10,27 +10,27 @@
 
 namespace fusion {
 
-/// What keeps RocksDB from writing, as it says itself and as writes that failed say. Thread-safe.
-/// `logger` outlives it.
+/// The current write error of a database, from RocksDB's events and from failed writes. `logger`
+/// must outlive it. Thread-safe.
 class WriteErrors final : public rocksdb::EventListener {
  public:
-  /// Of the database in `dir`, in which a file is left once RocksDB meets damage on its own: see
-  /// MetDamage.
+  /// For the database in `dir`. If a background job of RocksDB finds damage, a marker file is
+  /// written there (MetDamage).
   WriteErrors(std::string dir, Logger& logger) : dir_(std::move(dir)), logger_(logger) {}
 
-  /// A write that failed: until the next Clear nothing is taken to be written.
+  /// Records a failed write: Check fails until ClearUnlessChanged or RocksDB's own recovery.
   void Note(const rocksdb::Status& failed) { Set(failed); }
-  /// OK: it writes.
+  /// The current error, converted by RocksDatabase::ToStatus. OK: none.
   absl::Status Check() const;
 
-  /// How often what Check says was set so far.
+  /// A counter of changes of the error.
   int64_t changes() const;
-  /// After RocksDB was made to write again: forgets what was set by then, that is while changes()
-  /// was `seen` before, and nothing that came since.
+  /// Clears the error after RocksDB resumed, unless changes() differs from `seen`: then an error
+  /// came in the meantime. `seen`: changes() before the attempt to resume.
   void ClearUnlessChanged(int64_t seen);
 
-  /// Whether damage was met in the database in `dir`. RocksDB writes there no more, and would meet
-  /// it again.
+  /// True if the marker file is in `dir`. RocksDB no longer writes to such a database, and would
+  /// find the damage again.
   static bool MetDamage(const std::string& dir);
 
   void OnBackgroundError(rocksdb::BackgroundErrorReason reason, rocksdb::Status* status) override;
