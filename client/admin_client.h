@@ -11,7 +11,7 @@
 
 namespace fusion {
 
-/// For AdminClient: how calls are made.
+/// The connection and deadline of an AdminClient's calls.
 struct AdminConnection {
   std::string address;
   ClientOptions options;
@@ -19,37 +19,37 @@ struct AdminConnection {
   Nanoseconds deadline;  // of a call
 };
 
-/// What the operator of a fusiond asks of its store. Thread-safe.
+/// Store administration of a fusiond. Thread-safe.
 ///
 ///   ASSIGN_OR_RETURN(auto client, Client::Connect("unix:/run/fusiond.sock"));
 ///   AdminClient admin(*client);
 ///   ASSIGN_OR_RETURN(v1::GetStoreStatsResponse stats, admin.GetStoreStats());
 ///
-/// Errors as those of Client; besides PermissionDenied without the role "admin", and
-/// FailedPrecondition where the server keeps nothing on disk. Never tried twice.
+/// Errors are those of Client, and PermissionDenied without the role "admin", FailedPrecondition if
+/// the server stores nothing on disk. Calls are never retried.
 class AdminClient {
  public:
-  /// On the connection of `client`, which may end before. `deadline`: of each call; verifying and
-  /// compacting read all of the store.
+  /// Uses the connection of `client`, which may be destroyed earlier. `deadline`: of each call;
+  /// verifying and compacting read the whole store.
   explicit AdminClient(const Client& client, Nanoseconds deadline = std::chrono::hours(1));
 
   absl::StatusOr<v1::GetStoreStatsResponse> GetStoreStats() const;
   absl::StatusOr<v1::VerifyStoreResponse> VerifyStore() const;
   absl::StatusOr<v1::CompactStoreResponse> CompactStore() const;
-  /// NotFound, naming the first that is not stored; then none is changed.
+  /// NotFound, naming the first plan that is not stored; then none is changed.
   absl::StatusOr<v1::SetPinnedResponse> SetPinned(const std::vector<Digest>& plans,
                                                   bool pinned) const;
   absl::StatusOr<v1::InvalidateResponse> Invalidate(const std::vector<Digest>& plans,
                                                     const std::vector<Digest>& kernels,
                                                     const std::string& reason) const;
-  /// Everything, pinned plans too.
+  /// Invalidates everything, pinned plans included.
   absl::StatusOr<v1::InvalidateResponse> InvalidateAll(const std::string& reason) const;
 
-  /// Gives `sink` the bytes of a file of these plans, or of all if there are none, in order. An
-  /// error of `sink` ends it.
+  /// Exports these plans, or all if `plans` is empty, as an archive file: passes its bytes to
+  /// `sink` in order. Stops with the error of `sink`.
   absl::Status ExportStore(const std::vector<Digest>& plans,
                            const std::function<absl::Status(std::string_view bytes)>& sink) const;
-  /// Takes such bytes from `source`, which gives none at their end.
+  /// Imports such an archive from `source`, which returns an empty string at the end.
   absl::StatusOr<v1::ImportStoreResponse> ImportStore(
       const std::function<absl::StatusOr<std::string>()>& source) const;
 

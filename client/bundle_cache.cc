@@ -27,7 +27,7 @@ constexpr char kLockName[] = "lock";
 // A plan file of another layout is corrupt, that is: a miss.
 constexpr std::string_view kPlanMagic = "fusiond plan 1\n";
 constexpr size_t kPlanHeadBytes = kPlanMagic.size() + sizeof(Digest::bytes);
-// What a process that died left behind.
+// Files that a dead process left.
 constexpr Nanoseconds kTemporaryLife = std::chrono::hours(1);
 // Others write there too: how often this process looks what there is in all.
 constexpr int kStoresPerScan = 16;
@@ -155,8 +155,8 @@ BundleCacheStats BundleCache::stats() const {
   return stats_;
 }
 
-// The bytes of a file that nobody else can have written, and marks it as used; nullopt if there is
-// none.
+// The bytes of a file that only this user can have written, and marks it as used; nullopt if there
+// is none.
 std::optional<std::string> BundleCache::Read(const std::string& name) {
   UniqueFd fd(openat(fd_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   struct stat info = {};
@@ -322,8 +322,8 @@ absl::Status BundleCache::WriteNew(const std::string& temporary, const std::stri
   return absl::OkStatus();
 }
 
-// Deletes what was used longest ago while there is too much. One process at a time; the others go
-// on.
+// Deletes the least recently used files while the limit is exceeded. One process at a time; the
+// others skip it.
 void BundleCache::Evict() {
   {
     MutexLock lock(&mutex_);

@@ -268,7 +268,7 @@ struct Client::Connection {
     return CheckPlanSignature(options.verify_keys, bytes, *response);
   }
 
-  // An answer that nobody can have asked for is the fault of who gave it.
+  // A malformed answer is the service's fault.
   template <typename T>
   absl::StatusOr<T> Sound(absl::StatusOr<T> decoded) const {
     if (decoded.ok()) return decoded;
@@ -460,7 +460,8 @@ absl::StatusOr<int64_t> Client::ReportLatency(const LatencyReport& report,
     if (!until.Check().ok()) context.TryCancel();
   }
   grpc::Status status = answer.get();
-  // Not as of other calls: who reports in the background does so no more, and nothing is amiss.
+  // Unlike other calls without a special error: the background reporter stops, and nothing is
+  // wrong.
   if (IsUnknownCall(status)) {
     return Unimplemented("the server at ", address_, " takes no latency reports");
   }

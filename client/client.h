@@ -25,99 +25,105 @@ class PlanFusionResponse;
 
 namespace fusion {
 
-/// A connection over TLS. PEM texts.
+/// TLS settings of a connection; PEM texts.
 struct ClientTls {
-  std::string ca;           // of the server's certificate; empty: those that gRPC knows
-  std::string certificate;  // shown to the server, with its chain; empty: none
+  std::string ca;           // roots for the server's certificate; empty: gRPC's own
+  std::string certificate;  // client certificate with its chain; empty: none
   std::string key;          // of `certificate`
-  std::string server_name;  // that the server's certificate must have; empty: that of the address
+  std::string server_name;  // expected in the server's certificate; empty: the host of the address
 };
 
 struct ClientOptions {
-  /// For Connect.
+  /// Time limit of Connect.
   Nanoseconds connect_timeout = std::chrono::seconds(5);
-  /// Connect gives up when connections are refused for this long. A loaded machine may refuse one,
-  /// or break off its handshake.
+  /// Connect fails once connections have been refused for this long. A loaded machine may refuse a
+  /// single connection or break off its handshake.
   Nanoseconds refused_for = std::chrono::milliseconds(500);
-  /// Connect waits until the service is there, however many connections are refused.
+  /// Connect waits up to connect_timeout for the service, even if connections are refused.
   bool wait_for_ready = false;
-  /// For every call of a Client, pages and fallbacks included; PlanFusion with PlanMode::kCompile
-  /// waits for a compiler.
+  /// Deadline of every call of a Client, including its pages and fallbacks. PlanFusion with
+  /// PlanMode::kCompile waits for a compiler.
   Nanoseconds deadline = std::chrono::minutes(5);
-  /// Attempts of a call, the first included, when the service is unavailable; the pauses between
-  /// them grow from 0.1 s to 2 s. 1..5.
+  /// Attempts of a call, the first included, if the service is unavailable, 1..5; the pauses
+  /// between them grow from 0.1 s to 2 s.
   int attempts = 4;
-  /// The connection is this client's alone (and of who shares it), and so is what gRPC remembers of
-  /// addresses that refused; else clients with equal options have one connection.
+  /// Use a connection of its own, shared only by Share(), Limited() and Traced(); gRPC's memory of
+  /// refusing addresses is then separate as well. Otherwise clients with equal options share one
+  /// connection.
   bool own_connection = false;
-  /// Of one message in either direction.
+  /// Longest message in either direction.
   int64_t max_message_bytes = int64_t{64} << 20;
-  /// Of one kernel; the longest seen has 60 KiB.
+  /// Largest kernel; the largest seen has 60 KiB.
   int64_t max_kernel_bytes = int64_t{64} << 20;
-  /// Nothing: plain text.
+  /// Not set: plain text.
   std::optional<ClientTls> tls = {};
-  /// Goes with every call; empty: none. Who listens on a plain connection reads it.
+  /// Bearer token of every call; empty: none. It can be read by eavesdroppers on a connection
+  /// without TLS.
   std::string token = {};
-  /// W3C Trace Context of what the caller is at; goes with every call that has none of its own
-  /// (FusionRequest, CallLimits), and the server's log has its trace id, also in what the service
-  /// does for the call: planning, compiling. Of another form, or empty: a Client has one of its
-  /// own, and so has each load of a ResilientClient.
+  /// W3C Trace Context of the caller's operation. Sent with every call that has none of its own
+  /// (FusionRequest, CallLimits). The server's log shows its trace id, also for the planning and
+  /// compiling of the call. Invalid or empty: each Client, and each load of a ResilientClient,
+  /// creates one.
   std::string traceparent = {};
-  /// Gives way to the calls of others that are not.
+  /// Calls have lower priority than those of clients without this flag.
   bool background = false;
-  /// If there are some, plans and kernels that none of them signed are DataLoss; nothing of them is
-  /// used.
+  /// If not empty: a plan or kernel without a signature by one of these keys is DataLoss, and no
+  /// part of it is used.
   std::vector<SigningKey> verify_keys = {};
 };
 
-/// A kernel as it is loaded: a shared object whose SHA-256 was checked.
+/// A kernel: a shared object whose SHA-256 (`content`) was checked.
 struct FetchedKernel {
   Digest key;
   Digest content;
   std::string binary;
 };
 
-/// Told how far a request is, on the thread of the call, in order. Time spent here holds up only
-/// the answer, not the service.
+/// Receives the progress of a request, in order, on the thread of the call. A slow observer delays
+/// only this answer.
 using ProgressObserver = std::function<void(const PlanProgress&)>;
 
-/// True if a call ended with this error: a ResourceExhausted is then about a limit of the service,
-/// not about the memory of this process. Annotate() forgets it.
+/// True if a call of the service ended with this error: a ResourceExhausted is then about a limit
+/// of the service, not about memory of this process. Annotate() removes this mark.
 bool IsFromService(const absl::Status& status);
 
-/// The names of the rules of a request that a call failed for: one names an operator that the
-/// service does not know, or forces what no kernel can be. Empty: something else is to blame, be it
-/// the service's own rules. Annotate() forgets them.
+/// The names of the request's rules that caused the error: a rule names an unknown operator or
+/// forces an impossible kernel. Empty: the cause is another one, possibly a rule of the service.
+/// Annotate() removes them.
 std::vector<std::string> BlamedRules(const absl::Status& status);
 
-/// Of PlanFusion (but the one with progress) and GetKernels of one client, all together: when they
-/// end, and what they are part of.
+/// Limits of all PlanFusion calls (except the one with progress) and GetKernels calls of one client
+/// together.
 struct CallLimits {
-  /// Of Clock::Real; a call that begins later has no time at all.
+  /// Deadline, by Clock::Real; a call that begins later fails at once.
   std::optional<Nanoseconds> until;
-  /// Outlives the calls; may be null. Cancelled soon after it is stopped.
+  /// Cancels the calls soon after Stop(). Outlives the calls; may be null.
   CallStop* stop = nullptr;
   /// W3C Trace Context; empty: the client's.
   std::string traceparent = {};
 };
 
-/// Talks to one fusiond. Thread-safe.
+/// A client of one fusiond. Thread-safe.
 ///
 ///   ASSIGN_OR_RETURN(auto client, Client::Connect("unix:/run/fusiond.sock"));
 ///   ASSIGN_OR_RETURN(FusionReply reply, client->PlanFusion(request));
 ///
-/// Errors: the service's own codes and words (InvalidArgument and Unimplemented are about the
-/// request); Unavailable, naming the address, if it cannot be reached or says so itself;
-/// DeadlineExceeded if the call's own deadline has passed; DataLoss if an answer is malformed, a
-/// kernel is not what its digest says, or one of them lacks the signature that is asked for;
-/// Unauthenticated and PermissionDenied if the service does not know the caller, or does not let it
-/// do this.
+/// Errors of all calls:
+///
+/// - The codes and messages of the service; InvalidArgument and Unimplemented are about the
+///   request.
+/// - Unavailable, naming the address: it cannot be reached, or reports so itself.
+/// - DeadlineExceeded: the deadline of the call has passed.
+/// - DataLoss: an answer is malformed, a kernel does not match its digest, or a required signature
+///   is missing.
+/// - Unauthenticated, PermissionDenied: the service does not know the caller, or does not allow the
+///   call.
 class Client {
  public:
   /// `address`: "HOST:PORT" or "unix:/PATH".
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const ClientOptions& options = {});
-  /// The same without waiting: connects when it is first used.
+  /// The same without waiting; the first call connects.
   static absl::StatusOr<std::unique_ptr<Client>> Open(const std::string& address,
                                                       const ClientOptions& options = {});
   ~Client();
@@ -127,64 +133,64 @@ class Client {
   std::shared_ptr<grpc::Channel> channel() const;
   const ClientOptions& options() const { return options_; }
 
-  /// Another client on the same connection, for who may outlive this one; without its limits.
+  /// Another client on the same connection, which may outlive this one; without its limits.
   std::unique_ptr<Client> Share() const;
-  /// The same with limits.
+  /// As Share(), with these limits.
   std::unique_ptr<Client> Limited(const CallLimits& limits) const;
-  /// The same with this one's limits, whose calls are part of `traceparent` (W3C Trace Context).
+  /// As Share(), with the limits of this client; its calls belong to `traceparent` (W3C Trace
+  /// Context).
   std::unique_ptr<Client> Traced(const std::string& traceparent) const;
-  /// Connects. OK once somebody is there, or refuses: a call is told why. Unavailable if nothing is
-  /// heard for so long.
+  /// Connects. OK once the address accepts or refuses the connection (a call then reports the
+  /// reason of the refusal). Unavailable if there is no response within `timeout`.
   absl::Status Reach(Nanoseconds timeout) const;
 
-  /// OK if the service says that it serves; Unavailable if it says that it does not, for instance
-  /// because it drains.
+  /// OK if the service reports that it serves; Unavailable if it reports that it does not, for
+  /// instance while it drains.
   absl::Status CheckHealth(Nanoseconds timeout) const;
 
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request) const;
-  /// The same, and the answer as a serialised v1::PlanFusionResponse, for who keeps it; may be
-  /// null.
+  /// The same; also returns the answer as a serialised v1::PlanFusionResponse, for caches. `answer`
+  /// may be null.
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request, std::string* answer) const;
-  /// The same answer, for people who wait. A service that is older than this call is asked plainly.
+  /// The same, with progress. A service without this call is asked without progress.
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request,
                                          const ProgressObserver& on_progress) const;
 
-  /// The shared objects of these kernels, in this order. Waits for those that are being compiled.
-  /// More keys than one call may hold are asked for in several.
-  /// Internal, with the compiler's or the check's words, if one failed; NotFound if the service
-  /// does not have one any more: PlanFusion with PlanMode::kCompile makes it again.
+  /// The shared objects of these kernels, in the order of `keys`. Waits for kernels that are being
+  /// compiled. Splits long lists into several calls. Internal, with the message of the compiler or
+  /// the check, if a kernel failed; NotFound if the service no longer has one: PlanFusion with
+  /// PlanMode::kCompile makes it again.
   absl::StatusOr<std::vector<FetchedKernel>> GetKernels(const std::vector<Digest>& keys) const;
 
-  /// Tells the service what the kernels of a plan took; gives the number of samples it stored: all
-  /// of them, or none if `report.threads` is not what the plan was made for. InvalidArgument,
-  /// naming launch and sample, if one is not plausible: then none is. NotFound if the service does
-  /// not have the plan any more: PlanFusion makes it again. Unimplemented if it is older than this
-  /// call. Never tried twice, so an Unavailable may leave a stored report behind.
+  /// Reports latencies of a plan's kernels to the service. Returns the number of stored samples:
+  /// all, or 0 if `report.threads` is not the thread count of the plan. InvalidArgument, naming
+  /// launch and sample, if a sample is implausible: nothing is stored. NotFound if the service no
+  /// longer has the plan: PlanFusion makes it again. Unimplemented if the service lacks this call.
+  /// Never retried; after Unavailable the report may or may not be stored.
   absl::StatusOr<int64_t> ReportLatency(const LatencyReport& report) const;
   /// The same; Cancelled or DeadlineExceeded soon after `until` has ended.
   absl::StatusOr<int64_t> ReportLatency(const LatencyReport& report,
                                         const CancelToken& until) const;
 
-  /// What was reported, the latest report first: of one plan, or of at most `limit` (1..1000).
-  /// Nothing where nothing was reported. NotFound if the service does not have `plan`.
+  /// Stored reports, the latest first: of `plan`, or of up to `limit` (1..1000) plans. Empty if
+  /// nothing was reported. NotFound if the service does not have `plan`.
   absl::StatusOr<std::vector<PlanReport>> GetReport(std::optional<Digest> plan = std::nullopt,
                                                     int limit = 100) const;
 
-  /// Why the kernels of a stored plan are what they are, or of the plan of a request, which is made
-  /// if the service does not have it; nothing is compiled, and `mode`, `ready_within` and `dumps`
-  /// mean nothing. All of the ledger, or the part that `filter` asks for. NotFound if the service
-  /// does not have `plan`; InvalidArgument, naming the field, for a filter that does not fit the
-  /// plan.
+  /// The ledger of a plan: why its kernels are what they are. The second form plans the request if
+  /// the service does not have the plan; it compiles nothing and ignores `mode`, `ready_within` and
+  /// `dumps`. `filter` selects a part. NotFound if the service does not have `plan`;
+  /// InvalidArgument, naming the field, if the filter does not fit the plan.
   absl::StatusOr<PlanExplanation> ExplainPlan(const Digest& plan,
                                               const ExplainFilter& filter = {}) const;
   absl::StatusOr<PlanExplanation> ExplainPlan(const FusionRequest& request,
                                               const ExplainFilter& filter = {}) const;
 
-  /// Plans that the service has stored, the newest `limit` of them, newest first.
+  /// The newest `limit` plans in the service's store, newest first.
   absl::StatusOr<std::vector<PlanSummary>> ListPlans(int64_t limit = INT64_MAX) const;
 
-  /// A stored plan and what its key is made of; the texts of a stored kernel. NotFound if the
-  /// service does not have it, or not any more.
+  /// A stored plan with the parts of its key; the texts of a stored kernel. NotFound if the service
+  /// does not have it (any more).
   absl::StatusOr<StoredPlanTexts> GetStoredPlan(const Digest& plan) const;
   absl::StatusOr<KernelTexts> GetKernelTexts(const Digest& kernel) const;
 

@@ -6,19 +6,19 @@
 
 namespace fusion {
 
-/// The machine this process runs on, as a request describes it: CPU vendor, family and model, the
-/// highest ISA level that CPU and operating system support, further features, bytes of data cache,
+/// Describes the machine of this process for a request: CPU vendor, family and model, the highest
+/// ISA level that CPU and operating system support, further features, bytes of data caches,
 /// threads.
 ///
 ///   request.target = DetectTarget();
 ///
-/// `threads`: how many will run the plan; 0: the cores this process may use (affinity mask). Cache
-/// sizes come from CPUID, else from sysfs; 0 if neither tells. `isa` is empty on a machine below
-/// every level we generate for.
+/// `threads`: that will run the plan; 0: the cores this process may use (affinity mask). Cache
+/// sizes come from CPUID, else from sysfs; 0 if both fail. `isa` is empty on a machine below every
+/// supported level.
 Target DetectTarget(int threads = 0);
 
-/// The CPU of this machine for people, as it names itself: "Intel(R) Xeon(R) Processor @ 2.50GHz".
-/// Its vendor where it has no name.
+/// The name of this machine's CPU as reported by the CPU: "Intel(R) Xeon(R) Processor @ 2.50GHz".
+/// Its vendor if it reports no name.
 std::string DeviceName();
 
 }  // namespace fusion

@@ -16,7 +16,7 @@ namespace {
 
 using Ranges = std::map<std::string, DimRange>;
 
-// Where its plan was weighed, how much longer it takes than an exact one, as a part of that.
+// The largest relative loss of a plan against the exact plans of its samples.
 double LossOf(const Plan& plan) {
   double worst = 0;
   for (const PlanSample& sample : plan.samples) {
@@ -66,8 +66,8 @@ PlanOptions OptionsFor(const PlanOptions& plan, const Ranges& ranges) {
   return out;
 }
 
-// The ranges of as many plans as it takes, none of which loses much. `base` gets the capacities of
-// the buffers that a plan for all would have: those that all plans share.
+// Splits the ranges until no plan loses much. `base` gets the capacities of the buffers of a plan
+// for all ranges: all plans share them.
 absl::StatusOr<std::vector<Ranges>> TakeApart(const Client& client,
                                               const FamilyModelOptions& options,
                                               FusionRequest* base) {

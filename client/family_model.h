@@ -14,18 +14,18 @@
 namespace fusion {
 
 struct FamilyModelOptions {
-  /// plan.dim_ranges says which dims stay open, and which values of theirs are likely.
+  /// plan.dim_ranges lists the open dims and their likely values.
   FusedModelOptions model;
-  /// A plan that loses more than this part of its time against exact ones, as the service
-  /// estimates, is taken apart: into two for half the range each of the symbol whose values differ
-  /// most. At most so many plans, each with packed weights of its own.
+  /// If a plan's estimated loss against exact plans exceeds this part of its time, it is replaced
+  /// by two plans, each for half the range of the symbol whose values differ most. At most
+  /// `most_plans` plans are made, each with its own packed weights.
   double most_loss = 0.1;
   int most_plans = 3;
-  /// Makes the exact plan of the likely values in the background.
+  /// Also make the exact plan of the likely values, in the background.
   bool exact_likely = true;
 };
 
-/// A model of open dims that runs as the kernels of few plans, whatever the dims of its inputs.
+/// A model with open dims. A few plans serve all dims of its inputs.
 ///
 ///   FamilyModelOptions options;
 ///   options.model.plan.dim_ranges = {{"batch", {.least = 1, .most = 8}},
@@ -33,22 +33,22 @@ struct FamilyModelOptions {
 ///   ASSIGN_OR_RETURN(auto model, FamilyModel::Load(*client, "bert.onnx", options));
 ///   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, model->Run({{"ids", ids}, {"mask", mask}}));
 ///
-/// Nothing is compiled once it is loaded, but for the exact plan, which nothing waits for: runs of
-/// the likely dims take it as soon as it is there. Run may be called from several threads.
+/// Nothing is compiled after loading, except the exact plan, which no run waits for: runs of the
+/// likely dims use it once it is ready. Run may be called from several threads.
 class FamilyModel {
  public:
-  /// Loads the model and its external data; keeps them until the exact plan is there.
-  /// InvalidArgument without ranges; otherwise as FusedModel::Load.
+  /// Loads the model and its external data; keeps them until the exact plan is ready.
+  /// InvalidArgument without ranges; otherwise errors of FusedModel::Load.
   static absl::StatusOr<std::unique_ptr<FamilyModel>> Load(const Client& client,
                                                            const std::string& path,
                                                            const FamilyModelOptions& options);
-  /// Waits for the exact plan, if it is under way.
+  /// Waits for the exact plan if it is being made.
   ~FamilyModel();
 
-  /// A plan and the values that it is for.
+  /// A plan and the values that it serves.
   struct Part {
     std::map<std::string, DimRange> ranges;
-    std::map<std::string, int64_t> bound;  // symbols of which it is for one value
+    std::map<std::string, int64_t> bound;  // symbols with a single value
     std::unique_ptr<FusedModel> model;
   };
   const std::vector<Part>& parts() const { return parts_; }
@@ -56,10 +56,10 @@ class FamilyModel {
   const std::vector<std::string>& inputs() const { return parts_[0].model->inputs(); }
   const std::vector<std::string>& outputs() const { return parts_[0].model->outputs(); }
 
-  /// InvalidArgument, naming input and dim, for dims that no plan is for.
+  /// InvalidArgument, naming input and dim, for dims that no plan serves.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               RunProfile* profile = nullptr) const;
-  /// As FusedModel::Run with memory: the plans share it, whichever a run takes.
+  /// As FusedModel::Run with memory; all plans share it.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::map<std::string, HostTensor>& inputs,
                                               SharedMemory* memory,
                                               RunProfile* profile = nullptr) const;
@@ -69,12 +69,12 @@ class FamilyModel {
                           RunProfile* profile = nullptr) const;
   /// As FusedModel::MakeMemory; the largest values are those of all ranges.
   absl::StatusOr<SharedMemory> MakeMemory(const std::map<std::string, int64_t>& dims = {}) const;
-  /// The plan that a run with these inputs takes; with `memory` as Run with it.
+  /// The plan that a run with these inputs uses; `memory` as in Run.
   absl::StatusOr<const FusedModel*> ModelFor(const std::map<std::string, HostTensor>& inputs,
                                              const SharedMemory* memory = nullptr) const;
 
-  /// How the exact plan of the likely values fared: nullopt while it is under way; NotFound if none
-  /// was asked for.
+  /// The status of the exact plan of the likely values: nullopt while it is being made; NotFound if
+  /// it was not requested.
   std::optional<absl::Status> exact() const;
 
  private:
@@ -86,7 +86,7 @@ class FamilyModel {
   std::vector<Part> parts_;
   std::map<std::string, DimRange> ranges_;  // of all parts together
   std::thread maker_;
-  std::atomic<const FusedModel*> ready_{nullptr};  // exact_, once it is there
+  std::atomic<const FusedModel*> ready_{nullptr};  // exact_, once it is ready
   mutable Mutex mutex_;
   std::unique_ptr<FusedModel> exact_ ABSL_GUARDED_BY(mutex_);
   std::optional<absl::Status> fared_ ABSL_GUARDED_BY(mutex_);

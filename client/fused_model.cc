@@ -70,7 +70,7 @@ absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& clien
   std::vector<Digest> keys;
   for (const KernelStatus& kernel : reply.kernels) keys.push_back(kernel.key);
   absl::StatusOr<std::vector<FetchedKernel>> kernels = traced->GetKernels(keys);
-  // The plan came a moment ago: its kernels were evicted since, and are made again if asked.
+  // The plan is new, so its kernels were evicted since; a retry makes them again.
   if (absl::IsNotFound(kernels.status())) return Unavailable(Message(kernels.status()));
   RETURN_IF_ERROR(kernels.status());
   return Load(std::move(reply), *kernels, weights, options, &client, reports);
@@ -186,7 +186,7 @@ absl::Status FusedModel::CheckInputs(const std::vector<const HostTensor*>& given
   return SymbolUnits(plan(), dims, {inputs(), reply_.binding.symbols}).status();
 }
 
-// Of a plan for one length: whether buffers hold as much as it reads.
+// For a plan of one length: checks that buffers hold as much as it reads.
 absl::Status FusedModel::CheckHeld(const std::vector<Dims>& dims) const {
   for (const SharedBuffer& shared : plan().shared_buffers) {
     const auto input = static_cast<size_t>(shared.input);

@@ -18,24 +18,24 @@ namespace fusion {
 
 /// One PlanFusion call. Exactly one of `onnx_model` and `op_graph`.
 struct FusionRequest {
-  std::string onnx_model;                 // serialised; ReferenceWeights makes it small
-  const v1::OpGraph* op_graph = nullptr;  // the caller's
+  std::string onnx_model;                 // serialised; remove weights with ReferenceWeights
+  const v1::OpGraph* op_graph = nullptr;  // owned by the caller
   Target target;                          // DetectTarget()
   PlanMode mode = PlanMode::kCompile;
   Nanoseconds ready_within{0};  // kByDeadline
   PlanOptions options;
   std::vector<DumpKind> dumps;
   std::string request_id;  // for the server's log
-  std::string model_name;  // what people call it, for lists and reports; no part of the plan's key
-  /// W3C Trace Context of what this request is part of, for the server's log; empty: the client's.
+  std::string model_name;  // for lists and reports; not part of the plan's key
+  /// W3C Trace Context of the caller's operation, for the server's log; empty: that of the client.
   std::string traceparent;
-  /// Whether the model may be one whose groups are nodes already (ExportFused): it is then planned
-  /// as the one that it was written from. False: InvalidArgument, "ALREADY_FUSED: ...".
+  /// Accept a model whose groups are already nodes (ExportFused); it is planned as the original
+  /// model. If false, such a model is InvalidArgument, "ALREADY_FUSED: ...".
   bool allow_fused = false;
-  bool explain_miss = false;  // FusionReply::miss is wanted
+  bool explain_miss = false;  // sets FusionReply::miss
 };
 
-/// What the service answered, checked: positions are in range, names and kernels fit the plan.
+/// The answer of the service, validated: positions are in range, names and kernels match the plan.
 struct FusionReply {
   Plan plan;
   Digest plan_key;
@@ -44,16 +44,16 @@ struct FusionReply {
   CacheOutcome cache = CacheOutcome::kMiss;
   std::vector<StageTime> stages;  // on the server, in order
   std::vector<Dump> dumps;
-  /// Pins the plan, as PlanOptions::lock of a later request; null unless asked for by
+  /// Pins the plan if it is PlanOptions::lock of a later request; null unless requested by
   /// DumpKind::kLock.
   std::shared_ptr<const PlanLock> lock;
   std::vector<std::string> warnings;
-  /// The stored plan that is nearest to this one; if it was asked for and the service is not older.
+  /// The nearest stored plan; set if requested and if the service supports it.
   std::optional<MissExplanation> miss;
 };
 
-/// The reply as plain values, for bytes that nobody vouches for: the plan as DecodePlan does it;
-/// InvalidArgument, naming the field, if names or kernels do not fit the plan.
+/// Decodes an untrusted reply. InvalidArgument, naming the field: from DecodePlan, or if names or
+/// kernels do not match the plan.
 absl::StatusOr<FusionReply> DecodeReply(const v1::PlanFusionResponse& wire);
 
 }  // namespace fusion

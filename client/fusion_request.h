@@ -9,15 +9,15 @@ class PlanFusionRequest;
 
 namespace fusion {
 
-/// The request as it is sent. InvalidArgument, naming the field, for what cannot be: not exactly
+/// Encodes a request for the wire. InvalidArgument, naming the field, if it is invalid: not exactly
 /// one graph, names that are not UTF-8, more than `max_bytes`.
 absl::Status EncodeRequest(const FusionRequest& request, int64_t max_bytes,
                            v1::PlanFusionRequest* out);
 
-/// Names what decides the answer to a request on the client's side: model without weights, target,
-/// options, hints, rules, and the version of this library and of the kernel ABI; not
-/// `request_id`, `traceparent` and `model_name`, which are for people. Equal requests have equal
-/// digests on every machine.
+/// A digest of everything on the client's side that decides the answer: model without weights,
+/// target, options, hints, rules, and the versions of this library and of the kernel ABI.
+/// `request_id`, `traceparent` and `model_name` do not count. Equal on every machine for equal
+/// requests.
 absl::StatusOr<Digest> RequestDigest(const FusionRequest& request);
 
 }  // namespace fusion

@@ -11,18 +11,18 @@ class GetKernelsResponse;
 
 namespace fusion {
 
-/// Puts the parts of streamed kernels together and checks them against their digests.
+/// Assembles streamed kernels from their parts and checks their digests.
 ///
 ///   KernelAssembly assembly(keys, limit);
 ///   while (reader->Read(&part)) RETURN_IF_ERROR(assembly.Add(part));
 ///   ASSIGN_OR_RETURN(std::vector<FetchedKernel> kernels, std::move(assembly).Finish());
 ///
-/// Errors name the kernel: DataLoss for parts out of order, for too many bytes and for bytes that
-/// do not have the digest sent with them; Internal for a kernel that failed; NotFound for one that
-/// the service does not know (any more); Unavailable for one that is not compiled yet.
+/// Errors name the kernel. DataLoss: parts out of order, too many bytes, or a wrong digest.
+/// Internal: the kernel failed. NotFound: the service does not have it (any more). Unavailable: it
+/// is not compiled yet.
 class KernelAssembly {
  public:
-  /// Kernels that none of `verify_keys` signed are DataLoss too, unless there are no such keys.
+  /// With `verify_keys`, a kernel that none of them signed is DataLoss too.
   KernelAssembly(std::vector<Digest> keys, int64_t max_kernel_bytes,
                  std::vector<SigningKey> verify_keys = {});
 

@@ -11,45 +11,45 @@
 
 namespace fusion {
 
-/// What a service is told about runs in the background: how long launches and runs took, how many
-/// runs there were, the plan's key, the threads and the name of the CPU. Nothing else about the
+/// Background reports of latencies to a service. They contain durations of launches and runs, the
+/// number of runs, the plan's key, the threads and the name of the CPU; nothing else about the
 /// machine, the model or its data.
 struct ReportOptions {
   bool enabled = true;
-  /// Between two reports; the last one goes when the model does. Less than a millisecond is taken
-  /// for one.
+  /// Interval of reports, at least 1 ms; the last report is sent when the model is destroyed.
   Nanoseconds every = std::chrono::seconds(30);
-  /// For one report.
+  /// Deadline of one report.
   Nanoseconds timeout = std::chrono::seconds(5);
-  /// How long the end of a model may wait for its last report.
+  /// Longest wait of the model's destructor for its last report.
   Nanoseconds last_timeout = std::chrono::milliseconds(100);
 };
 
-/// The samples as a report: `header` says which plan ran where. Runs alone, without launches, if
-/// none was timed; nothing if there were no runs.
+/// Makes a report of the samples; `header` identifies plan and machine. Contains runs without
+/// launches if no launch was timed; nullopt if there were no runs.
 std::optional<LatencyReport> MakeReport(const LatencyReport& header, const LatencySamples& samples);
 
-/// A thread that takes the samples of an executor now and then and sends them.
+/// A thread that takes the samples of an executor periodically and sends them.
 ///
-/// Waits for the next timed run before it tells of runs that were not timed. A report that cannot
-/// be sent is dropped: memory stays bounded, and no report is sent twice. It sends no more once the
-/// service answers what it would answer again: it does not have the plan (NotFound), or does not
-/// want such reports (InvalidArgument, FailedPrecondition, Unimplemented, PermissionDenied,
-/// Unauthenticated).
+/// Runs that were not timed are reported with the next timed run. A report that cannot be sent is
+/// dropped: memory stays bounded, and no report is sent twice. It stops for good after an answer
+/// that would recur: NotFound (the service does not have the plan), or InvalidArgument,
+/// FailedPrecondition, Unimplemented, PermissionDenied or Unauthenticated (it does not accept such
+/// reports).
 class LatencyReporter {
  public:
   struct Callbacks {
     std::function<LatencySamples()> take;
-    /// Sends it; gives up soon after `until` has ended.
+    /// Sends a report; returns soon after `until` has ended.
     std::function<absl::Status(const LatencyReport&, const CancelToken& until)> send;
-    /// Called once if no report will be sent any more, before the reporter is destroyed.
+    /// Called once if no further report will be sent, before the destructor of the reporter ends.
     std::function<void()> stopped = [] {};
   };
 
-  /// `callbacks` are called on the reporter's thread, one at a time. If the system gives no thread,
-  /// the constructor calls `stopped` itself, and nothing is ever sent.
+  /// `callbacks` are called on the reporter's thread, one at a time. If no thread can be started,
+  /// the constructor calls `stopped` itself, and nothing is sent.
   LatencyReporter(LatencyReport header, Callbacks callbacks, const ReportOptions& options);
-  /// Sends what there is, for `last_timeout` at most; gives up a report that is being sent.
+  /// Cancels a report that is being sent, then sends the remaining samples for at most
+  /// `last_timeout`.
   ~LatencyReporter();
   LatencyReporter(const LatencyReporter&) = delete;
   LatencyReporter& operator=(const LatencyReporter&) = delete;
@@ -62,10 +62,10 @@ class LatencyReporter {
   const LatencyReport header_;
   const Callbacks callbacks_;
   const ReportOptions options_;
-  int64_t untold_runs_ = 0;  // on the reporter's thread: those since the last timed one
+  int64_t untold_runs_ = 0;  // since the last timed run; reporter's thread only
   Mutex mutex_;
   CondVar changed_;
-  std::optional<Nanoseconds> stop_at_ ABSL_GUARDED_BY(mutex_);  // when the destructor began
+  std::optional<Nanoseconds> stop_at_ ABSL_GUARDED_BY(mutex_);  // set by the destructor
   CancelToken* under_way_ ABSL_GUARDED_BY(mutex_) = nullptr;
   std::thread thread_;
 };

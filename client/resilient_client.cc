@@ -11,11 +11,11 @@
 namespace fusion {
 namespace {
 
-// The last part of an attempt's time, in which its service need only say that it is there: much for
-// a machine under load, little of a load.
+// The last part of an attempt's time is for a health check only: enough for a machine under load,
+// little of a load's time.
 constexpr Nanoseconds kMostLook = std::chrono::milliseconds(500);
 constexpr int kLookPart = 4;
-// With less, that nothing was heard says nothing.
+// With less time, no answer proves nothing.
 constexpr Nanoseconds kLeastTime = std::chrono::milliseconds(200);
 // Bundles that may wait for a slow directory, each with its kernels.
 constexpr size_t kMostWaiting = 16;
@@ -26,18 +26,18 @@ bool FoundNobody(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
 }
 
-// When who answered so may be asked again; who is full and names no delay, not at all.
+// When a service with this answer may be asked again; never if it is full and names no delay.
 Nanoseconds DelayOf(const absl::Status& status) {
   return RetryAfterOf(status).value_or(absl::IsResourceExhausted(status) ? Nanoseconds::max()
                                                                          : Nanoseconds(0));
 }
 
-// Of two services that were asked in one round, what the one says that may be asked again first.
+// Of the answers of two services in one round, the one that may be retried sooner.
 absl::Status Sooner(const absl::Status& a, const absl::Status& b) {
   return a.ok() || DelayOf(b) <= DelayOf(a) ? b : a;
 }
 
-// Of an attempt that had its share of the time only, another may still be made elsewhere.
+// An attempt that used only its share of the time may be followed by one elsewhere.
 bool MayAskElsewhere(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
          absl::IsDataLoss(status) || absl::IsResourceExhausted(status);
@@ -55,7 +55,7 @@ struct ResilientClient::Service {
   std::minstd_rand random;  // of the breaker, which guards it
   CircuitBreaker breaker;
   Mutex mutex;
-  std::unique_ptr<Client> client ABSL_GUARDED_BY(mutex);  // once somebody asked
+  std::unique_ptr<Client> client ABSL_GUARDED_BY(mutex);  // after the first use
   Nanoseconds not_before ABSL_GUARDED_BY(mutex){0};       // as it asked for
   absl::Status asked_for ABSL_GUARDED_BY(mutex);          // in these words
 
@@ -65,15 +65,14 @@ struct ResilientClient::Service {
     asked_for = why;
   }
 
-  // What it said when it asked to be left alone, with the time that is left; OK if there is none.
+  // The error that asked for a pause, with the remaining time; OK if there is none.
   absl::Status MayBeAsked(Nanoseconds now) {
     MutexLock lock(&mutex);
     return now >= not_before ? absl::OkStatus() : WithRetryAfter(asked_for, not_before - now);
   }
 
-  // gRPC waits longer and longer before it connects again, and a connection whose other end is gone
-  // without a word looks alive for minutes: after a failure the next call makes a new one. When
-  // that is, the breaker says.
+  // gRPC reconnects after growing pauses, and a dead connection looks alive for minutes: after a
+  // failure the next call opens a new one. The breaker decides when.
   void Forget() {
     MutexLock lock(&mutex);
     client = nullptr;
@@ -97,7 +96,7 @@ struct ResilientClient::Call {
   std::string traceparent;
 };
 
-// What the rounds of a call leave behind.
+// State across the rounds of a call.
 struct ResilientClient::Rounds {
   std::vector<absl::Status> ended;  // by service: the "no" of one that must not be asked again
   absl::Status refused;             // if no circuit lets the call through
@@ -142,7 +141,7 @@ absl::StatusOr<FetchedBundle> ResilientClient::FetchBundle(const FusionRequest& 
   absl::StatusOr<Digest> digest = RequestDigest(request);
   RETURN_IF_ERROR(digest.status());
   auto cached = [&](const absl::Status& service) -> std::optional<FetchedBundle> {
-    // Texts are about the answer, and are not in what is kept.
+    // Requested texts are not in cached answers.
     if (cache == nullptr || !request.dumps.empty()) return std::nullopt;
     std::optional<Bundle> found = cache->Find(*digest, options_.client.verify_keys);
     if (!found) return std::nullopt;
@@ -243,8 +242,8 @@ absl::Status ResilientClient::AskOne(Service& service, const Call& call, Nanosec
   return status;
 }
 
-// What an attempt that ended with `status` says of its service, for the breaker. One that got no
-// answer may have wanted more than there was time for: then it is asked whether it is there.
+// The status of an attempt for the breaker. An attempt without an answer may only have had too
+// little time: then a health check decides.
 absl::Status ResilientClient::Finding(Service& service, const absl::Status& status,
                                       Nanoseconds begin, Nanoseconds until) const {
   const bool heard = !FoundNobody(status) || (absl::IsUnavailable(status) && IsFromService(status));
@@ -278,7 +277,7 @@ absl::Status ResilientClient::Ask(Service& service, const Call& call, Nanosecond
   return absl::OkStatus();
 }
 
-// In the background: a directory may be slow, and who loads a model waits for no disk.
+// In the background: a directory may be slow, and loads do not wait for it.
 void ResilientClient::Keep(const Call& call, std::string answer, const Bundle& bundle) {
   {
     MutexLock lock(&mutex_);
@@ -330,7 +329,7 @@ absl::Status ResilientClient::FetchKernels(const Client& client, Bundle* bundle)
   }
   if (keys.empty()) return absl::OkStatus();
   absl::StatusOr<std::vector<FetchedKernel>> fetched = client.GetKernels(keys);
-  // The plan came a moment ago: its kernels were evicted since, and are made again if asked.
+  // The plan is new, so its kernels were evicted since; a retry makes them again.
   if (absl::IsNotFound(fetched.status())) return Unavailable(Message(fetched.status()));
   RETURN_IF_ERROR(fetched.status());
   fetched_kernels_ += static_cast<int64_t>(fetched->size());

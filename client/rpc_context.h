@@ -11,15 +11,14 @@
 
 namespace fusion {
 
-/// The deadline of what may take so long from now.
+/// The deadline that is `timeout` from now.
 std::chrono::system_clock::time_point After(Nanoseconds timeout);
 
-/// Of what is said of a call's `traceparent`, the most particular first, the first that is one;
-/// empty: none is.
+/// The first valid traceparent of `said` (most specific first); empty if none is valid.
 std::string FirstTrace(std::initializer_list<std::string_view> said);
 
-/// Says in a call's metadata who calls, what the call is part of (`traceparent`; empty: as all of
-/// the client's), and whether that one waits: for every call to a service.
+/// Adds the metadata of every call to a service: the token, `traceparent` (empty: that of the
+/// client), and whether the call is in the background.
 void Introduce(const ClientOptions& options, grpc::ClientContext* context,
                const std::string& traceparent = {});
 

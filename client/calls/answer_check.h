@@ -12,16 +12,16 @@ class PlanFusionResponse;
 
 namespace fusion {
 
-/// OK if one of `keys` signed this answer: `bytes` as they came, `response` parsed from them.
-/// DataLoss if nobody did, or the signature is not right. Pure.
+/// OK if one of `keys` signed the answer. `bytes`: as received; `response`: parsed from them.
+/// DataLoss if it is unsigned or the signature is invalid. Pure.
 absl::Status CheckPlanSignature(const std::vector<SigningKey>& keys, std::string_view bytes,
                                 const v1::PlanFusionResponse& response);
 
-/// The same of a kernel whose bytes have the digest that its last message says.
+/// The same for a kernel; its bytes already match the digest in the last message.
 absl::Status CheckKernelSignature(const std::vector<SigningKey>& keys,
                                   const v1::GetKernelsResponse& last);
 
-/// The response inside of a serialised v1::PlanFusionEvent, as it came; empty if there is none.
+/// The bytes of the response in a serialised v1::PlanFusionEvent; empty if there is none.
 std::string_view ResponseIn(std::string_view event);
 
 }  // namespace fusion

@@ -41,7 +41,7 @@ void CircuitBreaker::Record(const absl::Status& status) {
     return;
   }
   if (!absl::IsUnavailable(status) && !absl::IsDeadlineExceeded(status)) {
-    // A call that began before the circuit opened may end after it: somebody is there all the same.
+    // A call from before the circuit opened may end after it: the service responds.
     state_.phase = BreakerPhase::kClosed;
     state_.failures = 0;
     state_.open_since = Nanoseconds(0);

@@ -7,13 +7,13 @@
 
 namespace fusion {
 
-/// Ends calls before their deadline: those under way and those that begin later.
+/// Cancels calls before their deadline: running ones and later ones.
 ///
 ///   CallStop stop;
 ///   std::unique_ptr<Client> limited = client.Limited({.stop = &stop});
 ///   ...                          // on another thread: stop.Stop();
 ///
-/// Thread-safe. Outlives the calls that look at it.
+/// Thread-safe. Outlives the calls that use it.
 class CallStop {
  public:
   void Stop() {
@@ -26,7 +26,7 @@ class CallStop {
     MutexLock lock(&mutex_);
     return stopped_;
   }
-  /// Waits that long, or until Stop. False once it is stopped.
+  /// Waits for `time`, or until Stop. False if stopped.
   bool Wait(Nanoseconds time) {
     const Nanoseconds end = Clock::Real().Now() + time;
     MutexLock lock(&mutex_);
@@ -37,8 +37,8 @@ class CallStop {
     }
   }
 
-  /// A call for as long as this lives; Stop calls `end`, which does not block, also of one that
-  /// begins after it. `stop` may be null.
+  /// Registers a call during its lifetime. Stop calls `end`, which must not block; the constructor
+  /// calls it if Stop was called before. `stop` may be null.
   class Scope {
    public:
     Scope(CallStop* stop, std::function<void()> end) : stop_(stop) {

@@ -13,7 +13,7 @@ std::optional<Nanoseconds> RetryPause(const RetryPolicy& policy, int attempts_ma
   const std::optional<Nanoseconds> asked = RetryAfterOf(status);
   if (absl::IsResourceExhausted(status)) {
     if (!asked) return std::nullopt;
-    // All that were refused at one moment come back at several.
+    // Spreads callers that were refused at the same time.
     return *asked + std::chrono::duration_cast<Nanoseconds>(policy.first_pause * random);
   }
   const bool again =

@@ -8,7 +8,7 @@
 
 namespace fusion {
 
-/// Our status for the end of a call to `address`; see Client for the codes.
+/// Converts the gRPC status of a call to `address` to absl::Status; see Client for the codes.
 absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context,
                       const std::string& address);
 

@@ -30,7 +30,7 @@ absl::StatusOr<std::unique_ptr<OpByOpModel>> OpByOpModel::Load(onnx::ModelProto 
     const std::vector<std::string>& all = out->outputs_;
     if (std::find(all.begin(), all.end(), name) == all.end()) out->outputs_.push_back(name);
   }
-  // What is wrong with the model is said here, not by the first run.
+  // Reports errors of the model here, not in the first run.
   std::map<std::string, int64_t> dims = options.plan.dim_bindings;
   for (const auto& [name, range] : options.plan.dim_ranges) {
     dims.emplace(name, range.likely > 0 ? range.likely : range.most);
@@ -50,7 +50,7 @@ absl::StatusOr<Graph> OpByOpModel::Import(const std::map<std::string, int64_t>& 
                             .allow_fused = options_.allow_fused});
 }
 
-// Of these inputs, where the options leave dims open.
+// The graph for the dims of these inputs.
 absl::StatusOr<std::shared_ptr<const Graph>> OpByOpModel::GraphFor(
     const std::vector<HostTensor>& inputs) const {
   if (inputs.size() != declared_.size()) {

@@ -16,24 +16,23 @@
 namespace fusion {
 
 struct OpByOpOptions {
-  PlanOptions plan;  // what says what is computed: bindings, outputs to keep, custom ops
+  PlanOptions plan;  // dims (bindings, ranges, batch), outputs to keep, custom ops
   bool allow_fused = false;
   int threads = 1;
 };
 
-/// A model that runs node by node, by the evaluator that kernels are checked against: no service,
-/// no compiler, no kernels. Exact and slow; for runtimes that have no way of their own.
+/// A model that runs node by node on the reference evaluator: without service, compiler or kernels.
+/// Exact and slow; for runtimes without another way to run it.
 ///
 ///   ASSIGN_OR_RETURN(auto model, OpByOpModel::Load(bare, weights, options));
 ///   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, model->Run(inputs));
 ///
-/// Run may be called from several threads. Dims that the options leave open are those of the inputs
-/// of each run; the graph for the last ones is kept.
+/// Run may be called from several threads. Open dims take their values from the inputs of each run;
+/// the graph of the latest values is cached.
 class OpByOpModel {
  public:
-  /// `bare`: as it is sent to a service (ReferenceWeights). `weights` is asked once for each
-  /// weight, when it is first read, by one run at a time. InvalidArgument, Unimplemented: as of
-  /// ImportOnnx.
+  /// `bare`: the model without weights (ReferenceWeights). `weights` is called once for each
+  /// weight, at its first use, by one run at a time. InvalidArgument, Unimplemented: as ImportOnnx.
   static absl::StatusOr<std::unique_ptr<OpByOpModel>> Load(onnx::ModelProto bare,
                                                            WeightReader weights,
                                                            const OpByOpOptions& options = {});
@@ -61,7 +60,7 @@ class OpByOpModel {
   mutable Mutex mutex_;
   mutable std::map<std::string, int64_t> dims_ ABSL_GUARDED_BY(mutex_);  // of graph_
   mutable std::shared_ptr<const Graph> graph_ ABSL_GUARDED_BY(mutex_);
-  // Addresses stay: nothing is ever taken out.
+  // Entries are never removed, so that addresses stay valid.
   mutable std::map<std::string, HostTensor> held_ ABSL_GUARDED_BY(mutex_);
 };
 

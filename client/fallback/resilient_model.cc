@@ -36,7 +36,7 @@ class SharedWeights {
   WeightSource source_ ABSL_GUARDED_BY(mutex_);
 };
 
-// What no service, cache or evaluator will make good.
+// Errors that no service, cache or evaluator can resolve.
 bool IsAboutTheModel(const absl::Status& status) {
   return absl::IsInvalidArgument(status) || absl::IsUnimplemented(status);
 }
@@ -114,8 +114,8 @@ absl::Status ResilientModel::LoadFused(FetchedBundle fetched, const WeightReader
   return absl::OkStatus();
 }
 
-// `service`: what it said, OK if it was not asked. A cached plan that is preferred and cannot be
-// loaded here is no reason not to ask, unless weights were `taken`: then it is about those.
+// `service`: its answer, OK if it was not asked. A preferred cached plan that cannot be loaded does
+// not keep it from being asked, unless weights were `taken`: the error is then about them.
 absl::Status ResilientModel::FetchFused(const WeightReader& weights, const bool& taken, Way* way,
                                         absl::Status* service) {
   const Nanoseconds begin = Clock::Real().Now();
@@ -135,7 +135,7 @@ absl::Status ResilientModel::FetchFused(const WeightReader& weights, const bool&
 }
 
 absl::Status ResilientModel::Begin(onnx::ModelProto bare, ModelWeights weights) {
-  // Weights are asked for once kernels are loaded; what goes wrong then goes wrong in every mode.
+  // Weights are read after the kernels are loaded; errors from then on occur in every mode.
   bool taken = false;
   auto take = [&](const std::string& name) {
     taken = true;
@@ -205,15 +205,15 @@ void ResilientModel::Work(const WeightReader& weights) {
   }
 }
 
-// Of a try that failed: who is away or full may be back at any moment. What failed there (Internal:
-// a kernel, perhaps for want of time on a busy machine) or here fails again for a while, and each
-// try may cost compiling it or packing the weights.
+// After a failed attempt: an unavailable or full service may be back at any moment. A failure there
+// (Internal: a kernel, perhaps for lack of time on a busy machine) or here recurs for a while, and
+// each attempt may cost compiling the kernel or packing the weights.
 ResilientModel::Next ResilientModel::NextAfter(const absl::Status& service) {
   if (IsAboutTheModel(service)) return Next::kNone;
   return service.ok() || absl::IsInternal(service) ? Next::kLater : Next::kSoon;
 }
 
-// Without weights there is only the cache to fill.
+// Without weights it only refreshes the cache.
 ResilientModel::Next ResilientModel::TryUpgrade(const WeightReader& weights) {
   if (weights == nullptr) {
     const absl::Status service =
@@ -231,7 +231,7 @@ ResilientModel::Next ResilientModel::TryUpgrade(const WeightReader& weights) {
     if (!stop_.stopped()) way_.reason = std::string(Message(status));
     return NextAfter(service);
   }
-  // A run under way holds the old way.
+  // A running call keeps the old mode.
   way_ = std::move(way);
   client_->CountUpgrade();
   return Next::kNone;

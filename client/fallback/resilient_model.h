@@ -15,68 +15,69 @@
 
 namespace fusion {
 
-/// How a model runs, and where its plan is from.
+/// How a model runs, and the source of its plan.
 enum class RunMode : uint8_t { kFusedFromService, kFusedFromCache, kOpByOp };
 /// "fused (service)", "fused (cache)", "op by op".
 std::string_view RunModeName(RunMode mode);
 
 struct ResilientModelOptions {
   FusedModelOptions model;
-  /// For the plan and its kernels; default: that of the client. What follows takes what it takes:
-  /// loading kernels and packing weights, or importing the model.
+  /// Deadline for the plan and its kernels; default: that of the client. Loading kernels and
+  /// packing weights, or importing the model, are not limited.
   std::optional<Nanoseconds> load_deadline;
-  /// Whether a model without a plan runs op by op; else Load gives the reason as its error, for
-  /// runtimes that have a way of their own.
+  /// If no plan is available: run op by op. If false, Load then fails with the reason, for runtimes
+  /// with an alternative of their own.
   bool fall_back = true;
-  /// Whether a model that began op by op asks on in the background, and becomes fused. Of the
-  /// service's errors only InvalidArgument and Unimplemented, which are about the model, end that.
+  /// A model that started op by op keeps asking for a plan in the background, and becomes fused.
+  /// Only InvalidArgument and Unimplemented of the service, which are about the model, end that.
   bool upgrade = true;
-  /// Whether one that began with a cached plan has the service asked in the background, until it
-  /// answers, for the next start; the same errors end that. The plan that runs stays.
+  /// A model that started with a cached plan asks the service in the background until it answers,
+  /// to refresh the cache for the next start; the same errors end that. The running plan stays.
   bool refresh_cache = true;
-  /// Between two such tries, longer by up to a half at random. Doubles, to ten minutes at most,
-  /// with each Internal of the service and each plan that cannot be loaded; other errors set it
-  /// back.
+  /// Pause between two such attempts, extended by up to a half at random. Doubles, up to ten
+  /// minutes, after each Internal of the service and each plan that cannot be loaded; other errors
+  /// reset it.
   Nanoseconds upgrade_every = std::chrono::seconds(10);
 };
 
-/// The constants of a model by name, for several threads.
+/// Reads the constants of a model by name. Callable from several threads.
 struct ModelWeights {
-  /// A copy.
+  /// Returns a copy.
   WeightReader load;
-  /// The same for the last who wants any: need not work twice. Null: `load`.
+  /// As `load`, for the last user: may move the constants out, and need not work twice. Null:
+  /// `load` is used.
   WeightReader take;
 };
 
-/// A model that loads and runs whether the service is there or not: fused by its plan, by the plan
-/// of an earlier start, or op by op.
+/// A model that loads and runs whether the service is available or not: fused by the service's
+/// plan, by a cached plan, or op by op.
 ///
 ///   ASSIGN_OR_RETURN(auto client, ResilientClient::Create({"localhost:50051"}, {.cache = cache}));
 ///   ASSIGN_OR_RETURN(auto model, ResilientModel::Load(client, "bert.onnx"));
 ///   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, model->Run({ids, mask}));
 ///   log(RunModeName(model->mode()), model->reason());
 ///
-/// Load fails only for what is wrong with the model or the options (InvalidArgument, Unimplemented;
-/// NotFound for a file), or for lack of memory: everything else that stands between it and a plan
-/// is a reason(). All modes give the same outputs within the tolerance of PlanOptions::numerics.
-/// Run may be called from several threads, also while a plan comes in; a run ends as it began. One
-/// that becomes fused holds its weights twice meanwhile.
+/// Load fails only for errors of the model or the options (InvalidArgument, Unimplemented; NotFound
+/// for a file), or for lack of memory; every other obstacle becomes a reason(). All modes give the
+/// same outputs within the tolerance of PlanOptions::numerics. Run may be called from several
+/// threads, also while a plan is being loaded; a run keeps the mode in which it started. A model
+/// that becomes fused holds its weights twice during the change.
 class ResilientModel {
  public:
-  /// `client` null: op by op.
+  /// `client` null: always op by op.
   static absl::StatusOr<std::unique_ptr<ResilientModel>> Load(
       std::shared_ptr<ResilientClient> client, const std::string& path,
       const ResilientModelOptions& options = {});
-  /// `directory`: where external data files lie.
+  /// `directory`: of the model's external data files.
   static absl::StatusOr<std::unique_ptr<ResilientModel>> Load(
       std::shared_ptr<ResilientClient> client, onnx::ModelProto model, const std::string& directory,
       const ResilientModelOptions& options = {});
-  /// For callers with a request and weights of their own; `bare` is the model of the request.
-  /// Options of the plan and the target are those of the request.
+  /// For callers with their own request and weights; `bare` is the model of the request. Plan
+  /// options and target come from the request.
   static absl::StatusOr<std::unique_ptr<ResilientModel>> Load(
       std::shared_ptr<ResilientClient> client, FusionRequest request, onnx::ModelProto bare,
       ModelWeights weights, const ResilientModelOptions& options = {});
-  /// Ends a try that is under way; waits for weights that are being packed.
+  /// Cancels an attempt under way; waits for weights that are being packed.
   ~ResilientModel();
   ResilientModel(const ResilientModel&) = delete;
   ResilientModel& operator=(const ResilientModel&) = delete;
@@ -90,9 +91,9 @@ class ResilientModel {
       const std::map<std::string, HostTensor>& inputs) const;
 
   RunMode mode() const;
-  /// Why it is not fused by a plan that the service just gave; empty if it is.
+  /// Why the model does not run on a plan that the service just made; empty if it does.
   std::string reason() const;
-  /// What runs; null while it runs op by op.
+  /// The fused model; null while it runs op by op.
   std::shared_ptr<const FusedModel> fused() const;
 
  private:
@@ -110,7 +111,7 @@ class ResilientModel {
   absl::Status Begin(onnx::ModelProto bare, ModelWeights weights);
   void StartThread(WeightReader weights);
   void Work(const WeightReader& weights);
-  // What a try says of the next one.
+  // What follows from one attempt for the next.
   enum class Next : uint8_t { kNone, kSoon, kLater };
   static Next NextAfter(const absl::Status& service);
   Next TryUpgrade(const WeightReader& weights);
@@ -124,7 +125,7 @@ class ResilientModel {
   mutable Mutex mutex_;
   Way way_ ABSL_GUARDED_BY(mutex_);
   CallStop stop_;
-  std::thread thread_;  // none: nothing gets better
+  std::thread thread_;  // not started if there is nothing to ask for
 };
 
 }  // namespace fusion

@@ -4,10 +4,10 @@
 
 namespace fusion {
 
-/// Seconds of one core that compiling and linking one kernel takes, by the text form of its
-/// schedule: starting the compiler, its lines, its products, which become blocks of registers
-/// written out. To compare plans with: another machine is faster or slower by about the same factor
-/// for all of them. Pure.
+/// Estimated CPU seconds of compiling and linking one kernel, from the text form of its schedule: a
+/// constant for starting the compiler, a term for each line, and a term for each product (an
+/// unrolled register block). For comparing plans: another machine scales all of them by about the
+/// same factor. Pure.
 double CompileSeconds(std::string_view schedule_text);
 
 }  // namespace fusion

@@ -9,36 +9,40 @@
 
 namespace fusion {
 
-/// What a kernel is expected to cost on a device, with every term kept:
+/// Estimates the cost of a kernel on a device and keeps every term:
 ///
 ///   time = max(compute, memory) + stall + launch + tiling loss          microseconds
 ///
-/// compute: products at the device's product rate for their type and block, everything else in
-/// additions at its scalar rate, spread evenly over the units. memory: what blocks fetch from the
-/// first shared level, and distinct bytes from memory; where memory is explicit every product
-/// fetches its operands anew, and where product and element-wise units share none their tiles go
-/// through the exchange level. stall: the part (1 - overlap) of the shorter of the two, and waiting
-/// for scratch that does not fit the private caches. launch: starting the kernel, barriers between
-/// its phases, tasks and exchanges. tiling loss: the last wave's idle units and short tiles. A pure
-/// function of schedule and spec; constants come from the spec.
+/// - compute: products at the device's rate for their type and block, other operations (counted in
+///   additions) at its scalar rate, spread evenly over the units.
+/// - memory: bytes that blocks fetch from the first shared level, and distinct bytes from memory.
+///   With explicit memory every product fetches its operands again; if product and element-wise
+///   units share no memory, their tiles go through the exchange level.
+/// - stall: the part (1 - overlap) of the shorter of the two, and waiting for scratch that does not
+///   fit the private caches.
+/// - launch: starting the kernel, barriers between its phases, tasks and exchanges.
+/// - tiling loss: idle units of the last wave, and short tiles.
+///
+/// A pure function of schedule and spec; all constants come from the spec.
 Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device);
 
-/// Kernels that run one after the other; of on-chip bytes, the most that one of them has.
+/// The estimate of kernels that run one after the other: all terms are added; on_chip_bytes is the
+/// maximum.
 Estimate Sum(const Estimate& a, const Estimate& b);
 
-/// `whole`, in which what `before` estimates becomes what `after` does.
+/// `whole` with the part `before` replaced by `after`.
 Estimate Replaced(const Estimate& whole, const Estimate& before, const Estimate& after);
 
-/// The kernels of `parts` as phases of one launch, one after the other: their sum, with a barrier
-/// in the place of every launch but the first. What one leaves behind the next one reads from
-/// memory either way.
+/// The estimate of the kernels of `parts` as sequential phases of one launch: their sum, with a
+/// barrier in place of every launch but the first. Phases exchange data through memory in either
+/// case.
 Estimate EstimateInTurn(const std::vector<Estimate>& parts, const DeviceSpec& device);
-/// Microseconds by which that is below the sum. At least one part.
+/// Microseconds that EstimateInTurn saves against the sum. `parts` is at least 1.
 double SavedByTurns(size_t parts, const DeviceSpec& device);
 
-/// What a kernel's time is mostly made of: "products", "elements" (arithmetic), "launch", "idle
-/// units" (too few blocks, or a partial last wave), or the name of the memory level that its
-/// traffic waits for. Empty for an estimate of nothing.
+/// The largest term of a kernel's time: "products", "elements" (arithmetic), "launch", "idle units"
+/// (too few blocks, or a partial last wave), or the name of the memory level that bounds its
+/// traffic. Empty if all terms are 0.
 std::string BoundOf(const Estimate& estimate, const DeviceSpec& device);
 
 }  // namespace fusion

@@ -7,9 +7,9 @@
 
 namespace fusion {
 
-/// Seconds of arithmetic that one call of an opaque op takes where its dims have these windows, by
-/// DimId of `schedule`. Pure. Its costs are measured on one CPU and scale with the device's rate of
-/// element-wise arithmetic.
+/// Estimated seconds of arithmetic of one call of an opaque op. `windows`: lengths of the dims, by
+/// DimId of `schedule`. The costs were measured on one CPU and scale with the device's rate of
+/// element-wise arithmetic. Pure.
 double OpaqueSeconds(const Schedule& schedule, const CallStmt& call,
                      const std::vector<double>& windows, const DeviceSpec& device);
 

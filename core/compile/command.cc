@@ -15,9 +15,9 @@
 namespace fusion {
 namespace {
 
-// Reads what `fd` (non-blocking) holds now, at most 256 KB of it; false at its end. Bounded,
-// because whoever writes as fast as we read must not keep us from looking at the limits; more than
-// a pipe holds (64 KB), so that nothing is left of a command that has ended.
+// Reads what `fd` (non-blocking) holds now, at most 256 KB; false at its end. Bounded, so that a
+// fast writer does not delay the checks of limits; more than a pipe holds (64 KB), so that nothing
+// of an ended command is lost.
 bool Drain(int fd, int64_t log_bytes, CommandResult* result, int64_t* total) {
   std::array<char, 16 << 10> buffer;
   for (int reads = 0; reads < 16; ++reads) {

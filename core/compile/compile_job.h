@@ -9,15 +9,15 @@
 
 namespace fusion {
 
-/// One case in which a kernel that takes sizes is checked.
+/// One case of the check of a kernel that takes sizes.
 struct CheckedMember {
   std::vector<int64_t> sizes;  // FusionKernelArgs.dims
-  std::string schedule;        // text form: where its params lie
+  std::string schedule;        // text form; gives the layout of the params
   std::string reference;
 };
 
-/// One kernel to compile and check. All of it is made by us from parsed values, or it is a file of
-/// the server's operator with numbers of ours in front: no text of a client is in `source`.
+/// One kernel to compile and check. All text is generated from parsed values, or is a file of the
+/// server's operator behind numbers of ours. No text of a client gets into `source`.
 struct CompileJob {
   Digest key;  // SHA-256 of full_key
   std::string full_key;
@@ -25,15 +25,16 @@ struct CompileJob {
   std::string source;     // C++17, without includes
   std::string schedule;   // text form, kept beside the binary
   std::string reference;  // program text that the check evaluates; empty: only the ABI is checked
-  /// Of a kernel that takes sizes, instead of `reference`; `schedule` is of the largest member.
+  /// For a kernel that takes sizes, in place of `reference`; `schedule` is then that of the largest
+  /// member.
   std::vector<CheckedMember> members;
   std::string label;            // op types, for people
-  std::string registered = {};  // name of the registered kernel it is; empty: a generated one
+  std::string registered = {};  // name of the registered kernel; empty: generated
   std::string backend;          // whose loader loads the binary
   Isa isa = Isa::kX86V2;
   Numerics numerics = Numerics::kFp32Accumulate;
-  int64_t scratch_bytes = 0;    // that the plan gives it for each thread: the most it may ask for
-  int64_t workspace_bytes = 0;  // and for one run
+  int64_t scratch_bytes = 0;    // most scratch of each thread that it may use
+  int64_t workspace_bytes = 0;  // most workspace of a run that it may use
   bool debug = false;           // with symbols and line tables
 };
 

@@ -9,11 +9,11 @@
 
 namespace fusion {
 
-/// Keeps what a compiler said about kernels that failed: `<dir>/<key in hex>.log`, at most
-/// `max_files` of them, the oldest deleted first. Thread-safe.
+/// Stores the compiler output of failed kernels: `<dir>/<key in hex>.log`, at most `max_files`, the
+/// oldest deleted first. Thread-safe.
 class CompileLogs {
  public:
-  /// An empty `dir` keeps nothing.
+  /// An empty `dir` stores nothing.
   CompileLogs(std::string dir, size_t max_files) : dir_(std::move(dir)), max_files_(max_files) {}
 
   /// Writes or replaces the log of `key`.
@@ -27,7 +27,7 @@ class CompileLogs {
 
   const std::string dir_;
   const size_t max_files_;
-  Mutex mutex_;  // the files of dir_
+  Mutex mutex_;  // for the files of dir_
 };
 
 }  // namespace fusion

@@ -4,9 +4,9 @@
 
 namespace fusion {
 
-/// C++ that stands behind every kernel source: memset, memcpy, memmove and memcmp, visible in that
-/// object only. Compilers call them for arrays and structs whatever flags they get, and a kernel
-/// must not depend on what the process that loads it happens to export.
+/// C++ source that is appended to every kernel source: memset, memcpy, memmove and memcmp with
+/// hidden visibility. Compilers emit calls of them whatever their flags, and a kernel must not
+/// depend on the symbols of the process that loads it.
 std::string_view FreestandingSource();
 
 }  // namespace fusion

@@ -11,7 +11,7 @@ namespace {
 // Leaves room for the other fields of the message that carries it.
 constexpr int64_t kMaxBinaryBytes = static_cast<int64_t>(kMaxWorkerMessageBytes) / 2;
 
-// In the words of GCC, clang and the linker.
+// Recognises the messages of GCC, clang and the linker.
 bool SaysOutOfMemory(std::string_view output) {
   for (std::string_view words :
        {"out of memory", "memory exhausted", "Cannot allocate memory", "std::bad_alloc"}) {
@@ -59,7 +59,7 @@ absl::Status JobRunner::Build(const WorkerJob& work, const std::string& dir, Wor
   RETURN_IF_ERROR(RunTool(work, work.link_argv, dir, result));
   absl::StatusOr<std::string> binary =
       ReadFile(StrCat(dir, "/", Toolchain::kBinaryName), kMaxBinaryBytes);
-  // None or one that is too long: these tools make that of this source every time.
+  // Missing or too long: it would be the same for this source every time.
   if (!binary.ok()) return Internal(Message(binary.status()));
   result->binary = *std::move(binary);
   result->built = true;

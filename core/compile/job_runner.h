@@ -10,16 +10,16 @@
 
 namespace fusion {
 
-/// Does one job after the other: compiles and links in a directory of its own, then has the kernel
-/// checked. Not thread-safe. `commands` and `checker` outlive it.
+/// Runs jobs one after the other: compiles and links in a new directory, then checks the kernel.
+/// Not thread-safe. `commands` and `checker` outlive it.
 class JobRunner {
  public:
-  /// `scratch_dir`: existing directory for the directories of the jobs. `on_stage` hears "compile",
+  /// `scratch_dir`: existing directory, for the directories of the jobs. `on_stage` gets "compile",
   /// "link" and "check" as each begins.
   JobRunner(std::string scratch_dir, CommandRunner& commands, KernelChecker& checker,
             std::function<void(std::string_view stage)> on_stage);
 
-  /// Always gives a result; whatever the job left on disk is gone then.
+  /// Failures are in WorkerResult::status. Removes all files of the job before it returns.
   WorkerResult Run(const WorkerJob& work);
 
  private:

@@ -7,14 +7,15 @@
 
 namespace fusion {
 
-/// Decides whether a freshly compiled kernel may be published. Runs in a worker process: the kernel
-/// may crash or hang there, which ends the worker and fails this one job.
+/// Decides whether a newly compiled kernel may be published. Runs in a worker process. If the
+/// kernel crashes or hangs, the worker ends and this one job fails.
 class KernelChecker {
  public:
   virtual ~KernelChecker() = default;
 
-  /// A report: the kernel may be published, `verified` saying whether it was compared. An error: it
-  /// must not be published; the message reaches whoever asked for the kernel. Called by one thread.
+  /// Returns a report if the kernel may be published; CheckReport::verified says whether it was
+  /// compared with its reference. An error means that it must not be published; its message reaches
+  /// the requester. Called by one thread.
   virtual absl::StatusOr<CheckReport> Check(const CompileJob& job,
                                             std::string_view shared_object) = 0;
 };

@@ -8,8 +8,8 @@
 
 namespace fusion {
 
-/// Kernels that compute the same, to be timed side by side on this machine. All of it is made by
-/// us; the binaries come from the workers.
+/// Kernels that compute the same function, to be timed side by side on this machine. All fields are
+/// made by us; the binaries come from the workers.
 struct KernelRace {
   struct Runner {
     std::string symbol;
@@ -21,47 +21,48 @@ struct KernelRace {
   std::string label;    // op types, for people
   std::string backend;  // whose loader loads the binaries
   Isa isa = Isa::kX86V2;
-  /// None: only whether they could run is found out. The first is the one to beat.
+  /// The first is the baseline. Empty: only check whether this machine could run such kernels.
   std::vector<Runner> runners;
-  int threads = 1;  // that run tasks, as in a run of the plan
-  /// Bytes of other memory that are read and written between two runs, as the other kernels of a
-  /// plan do: what a run does not leave in the caches of the machine, none of these finds there.
+  int threads = 1;  // that run tasks, as a run of the plan would
+  /// Bytes of other memory to read and write between two runs, in place of the other kernels of a
+  /// plan, so that no kernel finds data in caches that would not survive a run of the plan.
   int64_t displaced_bytes = 0;
-  /// Runs of each: at least `least_runs`, then as many as `wanted` has time for, at most
-  /// `most_runs`. Chosen, not measured: they only say which one runs against the first. A median of
-  /// five stands two disturbed runs; beyond 25 it moves by less than the pairs can tell.
+  /// Runs of each kernel: at least `least_runs`, then as many as fit in `wanted`, at most
+  /// `most_runs`. Chosen, not measured: these runs only select the rival. A median of 5 tolerates
+  /// two disturbed runs; beyond 25 it moves by less than the pairs can resolve.
   int least_runs = 5;
   int most_runs = 25;
   Nanoseconds wanted = std::chrono::milliseconds(150);
-  /// Then the fastest other one against the first, likewise, if it is faster: 0 pairs: not at all.
-  /// Chosen: the 95 % interval of a median of 11 leaves out the least and the largest ratio, so one
-  /// disturbed pair decides nothing; that of 51 is the middle third of them. Half a second a kernel
-  /// in all is ten to twenty kernels in the time of level 1.
+  /// Then, if another kernel is faster, the fastest one (the rival) runs in pairs with the first,
+  /// with the same kind of limits; 0 pairs: not at all. Chosen: the 95 % interval of a median of 11
+  /// excludes the least and the largest ratio, so one disturbed pair decides nothing; that of 51 is
+  /// their middle third. With half a second per kernel, level 1 has time for ten to twenty kernels.
   int least_pairs = 11;
   int most_pairs = 51;
   Nanoseconds wanted_pairs = std::chrono::milliseconds(300);
-  /// Of all of it, loading included: what is measured by then is the result.
+  /// Time limit of the whole race, loading included. Measurements up to then are the result.
   Nanoseconds limit = std::chrono::seconds(10);
 };
 
-/// Memory of a race, at most: the params of all runners, scratch, and `displaced_bytes`. A quarter
-/// of what a worker process may have by default (ServerConfig::worker_memory_bytes).
+/// Most memory of a race: the params of all runners, scratch, and `displaced_bytes`. A quarter of
+/// the default limit of a worker process (ServerConfig::worker_memory_bytes).
 inline constexpr int64_t kMaxRaceBytes = int64_t{2} << 30;
 
-/// Of the time that is left for a race, this is for its start and for the answer to come back:
-/// chosen, some ten times what a worker needs for either.
+/// Part of the remaining time of a race that is reserved for its start and for the return of the
+/// answer. Chosen: about ten times what a worker needs for either.
 inline constexpr Nanoseconds kRaceWayBack = std::chrono::milliseconds(100);
 
-/// What came out. Times in microseconds.
+/// The result of a race. Times in microseconds.
 struct RaceTimes {
-  /// Why nothing was run: this machine cannot do it as the plan would. Empty: it was.
+  /// Why this machine cannot run the race as the plan would; then nothing was run. Empty: it was
+  /// run.
   std::string refusal = {};
   struct Runner {
     std::string refusal = {};     // why it was not run; empty: it was
-    std::vector<double> us = {};  // by round, as far as all of them came
+    std::vector<double> us = {};  // by round; rounds that all runners completed
   };
   std::vector<Runner> runners = {};   // as in the race
-  int rival = 0;                      // the one that ran against the first once more; 0: none did
+  int rival = 0;                      // the runner that ran in pairs with the first; 0: none
   std::vector<double> first_us = {};  // by pair
   std::vector<double> rival_us = {};
 };

@@ -25,8 +25,7 @@ bool NamesKey(const std::string& name, std::string_view end, Digest* key) {
   return name.ends_with(end) && Digest::FromHex(name.substr(0, name.size() - end.size()), key);
 }
 
-// InvalidArgument: a damaged file, or none of ours. Unavailable: whatever it is, it is out of
-// reach.
+// InvalidArgument: a damaged or foreign file. Unavailable: it cannot be read.
 absl::StatusOr<Quarantine::Entry> ReadEntry(const std::string& path, const Digest& key) {
   absl::StatusOr<std::string> text = ReadFile(path, kMaxFileBytes);
   if (absl::IsUnavailable(text.status())) return text.status();
@@ -72,7 +71,7 @@ absl::Status Quarantine::Read() {
     if (entry.ok()) {
       entries_.emplace(key, *std::move(entry));
     } else if (absl::IsUnavailable(entry.status())) {
-      // Its name says enough; the next start may read the rest.
+      // The name has the key; the next start may read the rest.
       const std::string reason = StrCat("unknown: ", Message(entry.status()));
       entries_.emplace(key, Entry{key, reason, UnixMilliseconds(clock_)});
     } else {

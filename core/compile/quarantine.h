@@ -13,13 +13,13 @@
 
 namespace fusion {
 
-/// Kernels that are not compiled any more, because they killed their workers.
+/// Kernels that are no longer compiled, because they killed their workers.
 ///
 ///   ASSIGN_OR_RETURN(auto quarantine, Quarantine::Open(store_dir + "/quarantine"));
 ///   if (auto entry = quarantine->Find(key)) return entry->ToStatus();
 ///
-/// Survives a restart: one file per key, `<key in hex>.json`, replaced as a whole. Holds at most
-/// kMaxEntries, the oldest forgotten first. Thread-safe; `clock` outlives it.
+/// Survives a restart: one file per key, `<key in hex>.json`, replaced atomically. Holds at most
+/// kMaxEntries; the oldest are dropped first. Thread-safe; `clock` outlives it.
 class Quarantine {
  public:
   static constexpr size_t kMaxEntries = 4096;
@@ -28,28 +28,29 @@ class Quarantine {
     Digest key;
     std::string reason;         // why, for people
     int64_t since_unix_ms = 0;  // wall time
-    std::string tenant = {};    // whose the kernel is, where tenants are kept apart
-    /// Internal, naming the reason and since when.
+    std::string tenant = {};    // of the kernel, if tenants are isolated
+    /// Internal, with the reason and the time.
     absl::Status ToStatus() const;
   };
 
-  /// Reads what is in `dir`, which is made when it is needed; files that are not ours are left
-  /// alone, damaged ones and halves of a crash deleted. One that cannot be read stays, and so does
-  /// its kernel. Empty: nothing survives. Unavailable if `dir` cannot be read.
+  /// Reads the entries in `dir`; the directory is created by the first Add. Foreign files are
+  /// ignored; damaged files and leftovers of a crash are deleted. An entry that cannot be read
+  /// stays, and its kernel stays quarantined. Empty `dir`: nothing survives a restart. Unavailable
+  /// if `dir` cannot be read.
   static absl::StatusOr<std::unique_ptr<Quarantine>> Open(std::string dir,
                                                           const Clock& clock = Clock::Real());
 
-  /// Takes a kernel in; one that is in keeps its entry. An error, of the system, means that it will
-  /// be forgotten at the end of this process.
+  /// Adds a kernel; an existing entry is kept. An error (of the file system) means that the entry
+  /// is lost at the end of this process.
   absl::Status Add(const Digest& key, std::string_view reason, std::string_view tenant = "");
   std::optional<Entry> Find(const Digest& key) const;
   /// By key.
   std::vector<Entry> List() const;
   size_t size() const;
 
-  /// Lets a kernel be tried again; false if it was not in.
+  /// Removes an entry, so that the kernel is tried again; false if there was none.
   bool Forget(const Digest& key);
-  /// All of them; how many there were.
+  /// Removes all entries; returns their number.
   int64_t ForgetAll();
 
  private:

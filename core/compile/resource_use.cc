@@ -29,7 +29,7 @@ int64_t ProcessTable::ThreadsOf(pid_t root) {
   std::multimap<pid_t, pid_t> children;
   for (const auto& [pid, row] : rows_) children.emplace(row.parent, pid);
   int64_t threads = 0;
-  // Numbers are given again: what a look of some milliseconds saw may be a circle.
+  // Process ids are reused, so a snapshot that takes milliseconds may contain a cycle.
   std::set<pid_t> seen;
   std::vector<pid_t> open = {root};
   while (!open.empty()) {

@@ -11,15 +11,15 @@
 
 namespace fusion {
 
-/// The processes of this machine as /proc shows them, to count those of one worker: RLIMIT_NPROC
-/// counts all of a user, and bounds no root. Cheap to ask: one look, some milliseconds where there
-/// are a thousand processes, serves everybody for kAge. Thread-safe.
+/// A snapshot of the processes in /proc, to count the threads of one worker; RLIMIT_NPROC counts
+/// all processes of a user and does not bind root. A snapshot takes some milliseconds for a
+/// thousand processes and is shared by all callers for kAge. Thread-safe.
 class ProcessTable {
  public:
   static constexpr Nanoseconds kAge = std::chrono::milliseconds(100);
 
-  /// Threads of process `root` and of all that it started, orphans too if it is where they go
-  /// (PR_SET_CHILD_SUBREAPER). Dead ones count until they are reaped. 0 without /proc.
+  /// Threads of process `root` and its descendants, including orphans that it adopts
+  /// (PR_SET_CHILD_SUBREAPER). Dead processes count until they are reaped. 0 without /proc.
   int64_t ThreadsOf(pid_t root);
 
  private:
@@ -34,10 +34,10 @@ class ProcessTable {
   std::map<pid_t, Row> rows_ ABSL_GUARDED_BY(mutex_);
 };
 
-/// What the files below `dir` take of its disk, a page for each name included; more than `enough`
-/// for anything above that, without looking further, and for what nobody needs and that would hide
-/// files: a directory that cannot be read, or more than 16 inside each other. Files that are open
-/// and deleted do not count.
+/// Disk bytes of the files below `dir`, plus a page for each name. Stops above `enough` and returns
+/// a larger number. Also returns more than `enough` for anything that could hide files: a directory
+/// that cannot be read, or more than 16 nested directories. Files that are open and deleted do not
+/// count.
 int64_t BytesBelow(const std::string& dir, int64_t enough);
 
 }  // namespace fusion

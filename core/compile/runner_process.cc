@@ -25,8 +25,8 @@ constexpr Nanoseconds kReceiveSlice = std::chrono::seconds(60);
 // First byte of what comes back.
 constexpr std::string_view kAnswer = "A";
 constexpr std::string_view kNotConfined = "N";
-// Anonymous files, that kernels are loaded from, are memory that no other limit bounds. Chosen: a
-// race loads two of each of its 64 runners.
+// Kernels are loaded from anonymous files, whose memory no other limit bounds. Chosen: a race loads
+// two for each of its 64 runners.
 constexpr rlim_t kOpenFiles = 160;
 
 void Limit(__rlimit_resource resource, rlim_t value) {
@@ -62,7 +62,7 @@ void DropDescriptors(int socket) {
   std::string answer =
       level.ok() ? StrCat(kAnswer, body()) : StrCat(kNotConfined, Message(level.status()));
   absl::Status sent = channel.Send(answer, kSendAnswerLimit);
-  // What was loaded may have left anything behind: no destructors.
+  // No destructors: the loaded code may have left any state.
   _exit(sent.ok() ? 0 : 1);
 }
 
@@ -85,7 +85,7 @@ absl::StatusOr<RunnerEnd> CallConfined(Sandbox sandbox, const std::function<std:
   do {
     message = channel.Receive(kReceiveSlice);
   } while (message.ok() && !message->has_value());
-  // It has nothing more to say. One that hung up by itself is about to end by itself.
+  // It must not send more. A process that closed the socket is about to end by itself.
   if (!absl::IsUnavailable(message.status())) kill(child, SIGKILL);
   RunnerEnd end;
   waitpid(child, &end.wait_status, 0);

@@ -155,8 +155,8 @@ absl::Status AddTool(const std::string& path, FieldHasher* hasher) {
   return absl::OkStatus();
 }
 
-// Members of a record that anybody may have written. Empty, or false, if they are of another type:
-// `value()` of the library would throw.
+// Members of an untrusted record. Empty, or false, if they have another type: `value()` of the
+// library would throw.
 std::string TextIn(const nlohmann::json& record, const char* name) {
   const auto it = record.find(name);
   return it != record.end() && it->is_string() ? it->get<std::string>() : std::string();
@@ -202,7 +202,7 @@ Toolchain Toolchain::Without(const ToolchainOptions& options, absl::Status why,
   Toolchain toolchain;
   toolchain.missing_ = std::move(why);
   toolchain.supported_.fill(toolchain.missing_);
-  // Not ours alone: whoever may write beside the store may have changed it.
+  // Untrusted: others with write access beside the store may have changed it.
   const nlohmann::json known = nlohmann::json::parse(record, nullptr, /*allow_exceptions=*/false);
   if (!known.is_object()) return toolchain;
   const std::string compiler = TextIn(known, "compiler");

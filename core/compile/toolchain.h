@@ -18,21 +18,21 @@ enum class CompilerFamily : uint8_t { kGcc, kClang };
 struct ToolchainOptions {
   /// Compilers the operator allows, best first. Absolute paths.
   std::vector<std::string> allowed = {"/usr/bin/g++", "/usr/bin/clang++"};
-  /// One of `allowed`. Empty: the first that exists.
+  /// One of `allowed`; empty: the first that exists.
   std::string compiler;
   std::string linker = "/usr/bin/ld";
   /// Existing directory in which the probes compile.
   std::string scratch_dir;
 };
 
-/// The compiler and linker that make every kernel of this process, chosen once at start. A request
-/// can choose neither them nor their flags.
+/// The compiler and linker of every kernel of this process, chosen once at start. Requests cannot
+/// choose them or their flags.
 ///
 ///   ASSIGN_OR_RETURN(Toolchain toolchain, Toolchain::Open(options, *runner));
 ///   key.Add("toolchain", toolchain.KeyText(isa, numerics));
 ///
-/// Commands run in a directory that holds what WriteSource wrote; no path of the machine gets into
-/// an object. Objects have no undefined symbols: sources include nothing and call nothing from
+/// Commands run in a directory that contains the output of WriteSource; objects contain no path of
+/// the machine. Objects have no undefined symbols: sources include nothing and call nothing
 /// outside. Immutable; thread-safe.
 class Toolchain {
  public:
@@ -40,50 +40,50 @@ class Toolchain {
   static constexpr std::string_view kObjectName = "kernel.o";
   static constexpr std::string_view kBinaryName = "kernel.so";
 
-  /// Takes about 0.3 s (clang: 1 s, its libraries are large): asks for the version, hashes the
-  /// tools, compiles a probe for each ISA. InvalidArgument: `options.compiler` is not allowed.
-  /// FailedPrecondition: no allowed compiler exists, or it is none we know, or it cannot compile
-  /// and link for any ISA.
+  /// Takes about 0.3 s (clang: 1 s, its libraries are large): reads the version, hashes the tools,
+  /// compiles a probe for each ISA. InvalidArgument: `options.compiler` is not allowed.
+  /// FailedPrecondition: no allowed compiler exists, it is of an unknown family, or it cannot
+  /// compile and link for any ISA.
   static absl::StatusOr<Toolchain> Open(const ToolchainOptions& options, CommandRunner& runner);
 
-  /// Stands for a toolchain that cannot be opened: nothing compiles, and `why`, a
-  /// FailedPrecondition, is what Available() and SupportsIsa() say. `record` (may be empty) is what
-  /// Record() of an earlier process gave: if `options` allow the compiler it is of, keys are as
-  /// they were then, so that kernels made then are found.
+  /// A substitute for a toolchain that cannot be opened. Nothing compiles; Available() and
+  /// SupportsIsa() return `why`, a FailedPrecondition. `record` (may be empty): Record() of an
+  /// earlier process. If `options` allow its compiler, keys are the same as then, so that kernels
+  /// of that process are found.
   static Toolchain Without(const ToolchainOptions& options, absl::Status why,
                            std::string_view record);
 
-  /// What Without needs to know of this one: JSON.
+  /// The record for Without, as JSON.
   std::string Record() const;
 
-  /// Writes `source`, and FreestandingSource() behind it, as the file that CompileArgv compiles.
+  /// Writes `source`, followed by FreestandingSource(), to the file in `dir` that CompileArgv
+  /// compiles.
   static absl::Status WriteSource(const std::string& dir, std::string_view source);
 
   CompilerFamily family() const { return family_; }
-  /// First line of --version; empty if no compiler was ever found.
+  /// First line of --version; empty if no compiler was found.
   const std::string& version() const { return version_; }
-  /// SHA-256 over the version and the bytes of all that shapes the output besides flags and source:
-  /// driver, compiler proper (cc1plus; for clang its libraries), assembler, linker,
-  /// FreestandingSource().
+  /// SHA-256 over the version and the contents of files() and FreestandingSource(): everything that
+  /// shapes the output besides flags and source.
   const Digest& identity() const { return identity_; }
 
-  /// All that shapes the output besides flags and source, as identity() takes it; absolute paths.
+  /// Driver, compiler proper (cc1plus; for clang its libraries), assembler and linker; absolute
+  /// paths.
   const std::vector<std::string>& files() const { return files_; }
-  /// OK if all of files() can be used now; else FailedPrecondition, saying what the operator can
-  /// do.
+  /// OK if all of files() are usable now; else FailedPrecondition with advice for the operator.
   absl::Status Available() const;
 
-  /// OK, or FailedPrecondition with the compiler's words if it does not know the ISA.
+  /// OK, or FailedPrecondition with the compiler's message if it does not know the ISA.
   const absl::Status& SupportsIsa(Isa isa) const { return supported_[static_cast<size_t>(isa)]; }
 
-  /// `debug`: with symbols and line tables (DWARF 4); the code is the same. With PWD=/proc/self/cwd
-  /// in its environment they name no directory of the machine.
+  /// `debug`: with symbols and line tables (DWARF 4); the code is the same. They contain no
+  /// directory of the machine if the environment has PWD=/proc/self/cwd.
   std::vector<std::string> CompileArgv(Isa isa, Numerics numerics, bool debug = false) const;
   std::vector<std::string> LinkArgv() const;
 
-  /// Both commands for people, without paths: "g++ -O2 ... && ld -shared ...".
+  /// Both commands for display, without paths: "g++ -O2 ... && ld -shared ...".
   std::string CommandText(Isa isa, Numerics numerics, bool debug = false) const;
-  /// All of the toolchain that can change a binary: belongs in every kernel key.
+  /// Everything of the toolchain that can change a binary; belongs in every kernel key.
   std::string KeyText(Isa isa, Numerics numerics, bool debug = false) const;
 
  private:

@@ -8,23 +8,23 @@
 namespace fusion {
 namespace {
 
-// How many workers a failed job cost, one character for each.
+// Payload: one character for each worker that a failed job killed.
 constexpr char kLostWorkers[] = "fusion.lost-workers";
 
-// Between two looks at what a worker takes of memory and time.
+// Interval between checks of a worker's resource use.
 constexpr Nanoseconds kExcessSlice = std::chrono::milliseconds(200);
 constexpr Nanoseconds kSendTaskLimit = std::chrono::seconds(10);
 
-// What a status quotes of a log; the whole of it is in the log directory.
+// Most bytes of a log that a status quotes; the log directory has the whole log.
 constexpr size_t kQuotedLogBytes = 2000;
 
-// More than one thread can use up within `wall`, so that the watcher, which says what happened,
-// comes first; for a command that outlives its watcher.
+// More CPU seconds than one thread can use within `wall`, so that the watcher, which can report it,
+// acts first; for a command that outlives its watcher.
 int64_t CpuSeconds(Nanoseconds wall) {
   return std::chrono::ceil<std::chrono::seconds>(wall).count() + 1;
 }
 
-// Of a race that begins now; not above 0: it would not be back in time.
+// The time limit of a race that begins now; if not above 0, its result would be too late.
 Nanoseconds RaceLimit(const KernelRace& race, const CancelToken& cancel) {
   const std::optional<Nanoseconds> left = cancel.Remaining();
   return left.has_value() ? std::min(race.limit, *left - kRaceWayBack) : race.limit;
@@ -39,7 +39,8 @@ absl::Status WithLostWorkers(int count, absl::Status status) {
   return status;
 }
 
-// The status of a job whose try before was `first`, which may have cost a worker: also says so.
+// The status of a job after a first try that ended with `first`; mentions that try and counts its
+// lost worker.
 absl::Status AfterTry(const absl::Status& first, const absl::Status& second) {
   const int lost = WorkersLostTo(first);
   if (lost == 0 || WorkersLostTo(second) > 0) return WithLostWorkers(lost, second);
@@ -73,8 +74,8 @@ void WorkerPool::Execute(Task task, Slot* slot) {
   }
   if (!result.ok()) result = AfterTry(task.first_try, result.status());
   Finish(task, std::move(result), outcome);
-  // Off the path of the job that was just answered. What its worker could not clear away must not
-  // count as the next one's.
+  // After the answer, so that it does not delay the job. Files that the worker could not remove
+  // must not count against the next job.
   if (slot->worker != nullptr &&
       (++slot->jobs >= options_.jobs_per_worker || !slot->worker->Excess().empty())) {
     EndWorker(slot, Nanoseconds(0));
@@ -119,7 +120,7 @@ std::string WorkerPool::MessageOf(const Task& task) const {
   return EncodeJob(work);
 }
 
-// A race has a limit of its own; the job's is for what a worker does around it.
+// A race has its own limit; the job limit covers the worker's overhead.
 Nanoseconds WorkerPool::LimitOf(const Task& task) const {
   return options_.job_limit + (task.race == nullptr ? Nanoseconds(0) : task.race->limit);
 }
@@ -194,11 +195,11 @@ WorkerPool::TaskResult WorkerPool::Conclude(const Task& task, const WorkerResult
     *outcome = limit                  ? Outcome::kTimedOut
                : result.out_of_memory ? Outcome::kOutOfMemory
                                       : Outcome::kFailed;
-    // A compiler that was taken away since Submit is not the kernel's fault either.
+    // A compiler that was removed since Submit is not the kernel's fault.
     absl::Status there = result.built ? absl::OkStatus() : CheckToolchain();
     if (!there.ok()) return Annotate(there, task.Name());
-    // All of a job is made by us: nothing in it is the caller's mistake. What is left is a limit of
-    // the kernel, or the machine.
+    // All of a job is made by us, so the caller is not at fault. The cause is a limit of the
+    // kernel, or the machine.
     bool machine = code == absl::StatusCode::kResourceExhausted ||
                    code == absl::StatusCode::kFailedPrecondition ||
                    code == absl::StatusCode::kUnavailable;
@@ -236,7 +237,7 @@ WorkerPool::TaskResult WorkerPool::Crashed(const Task& task, std::string_view st
   logger_.Error("worker_crashed",
                 {{"key", task.job.key.ToHex()}, {"stage", stage}, {"end", end}, {"reason", why}});
   SaveLog(task, message, "");
-  // The system and operators send these; what a kernel does ends otherwise.
+  // These signals come from the system or an operator; a kernel ends otherwise.
   const bool from_outside = end.find("killed by signal 9 ") != std::string::npos ||
                             end.find("killed by signal 15 ") != std::string::npos;
   return WithLostWorkers(from_outside ? 0 : 1, absl::AbortedError(message));

@@ -16,8 +16,8 @@ namespace {
 constexpr Nanoseconds kIdleSlice = std::chrono::seconds(1);
 // A worker needs a few milliseconds to start and to take a job.
 constexpr Nanoseconds kHelloLimit = std::chrono::seconds(10);
-// Between starts of a slot's worker that fail: what keeps it from starting (a full disk, too many
-// processes) may pass soon, and each try costs a process or a walk over a directory.
+// Pauses between failed starts of a slot's worker: the cause (a full disk, too many processes) may
+// pass soon, and each attempt costs a process or a directory walk.
 constexpr Nanoseconds kFirstStartPause = std::chrono::milliseconds(50);
 constexpr Nanoseconds kLongestStartPause = std::chrono::seconds(5);
 constexpr int kStartDoublings = 7;
@@ -73,7 +73,7 @@ absl::Status WorkerPool::Enqueue(Task task) {
   return accepted;
 }
 
-// First the jobs that nobody wants any more; of the others the newest of the tenant with the most.
+// Removes cancelled jobs first; else the newest job of the tenant with the most jobs.
 std::vector<FairQueue<WorkerPool::Task>::Taken> WorkerPool::MakeRoom(const WorkOwner& arriving) {
   std::vector<FairQueue<Task>::Taken> gone =
       queue_.TakeIf([](const Task& task) { return !StillWanted(task).ok(); });
@@ -162,8 +162,8 @@ void WorkerPool::ServeSlot(int index) {
   if (slot.failed_starts == 0) --able_;
 }
 
-// The worker comes first, then the job: a job does not wait for a process to start, and a slot that
-// cannot start one does not fail jobs faster than the others do them.
+// Starts the worker before it takes a job: a job does not wait for a process to start, and a slot
+// that cannot start one does not fail jobs faster than other slots complete them.
 std::optional<WorkerPool::Task> WorkerPool::Next(Slot* slot) {
   for (;;) {
     if (slot->failed_starts > 0) Pause(*slot);
@@ -179,7 +179,7 @@ std::optional<WorkerPool::Task> WorkerPool::Next(Slot* slot) {
   }
 }
 
-// nullopt: there is none any more, or a new worker has to come first.
+// nullopt: no task remains, or a new worker must be started first.
 std::optional<WorkerPool::Task> WorkerPool::Take(Slot* slot) {
   {
     MutexLock lock(&mutex_);
@@ -209,7 +209,7 @@ void WorkerPool::Pause(const Slot& slot) {
   }
 }
 
-// Ends what waits unless some slot has a worker, or starts one and did not fail before.
+// Fails waiting tasks unless a slot has a worker, or is starting one and did not fail before.
 void WorkerPool::FailWaiting(const absl::Status& why) {
   std::vector<std::pair<Task, absl::Status>> gone;
   {
@@ -233,7 +233,7 @@ void WorkerPool::FailWaiting(const absl::Status& why) {
   }
 }
 
-// To another slot, or to this one when it has a worker again.
+// Returns a task to the queue, for another slot or for this one with a new worker.
 void WorkerPool::GiveBack(Task task) {
   const WorkOwner owner = task.owner;
   MutexLock lock(&mutex_);
@@ -249,7 +249,7 @@ absl::Status WorkerPool::CheckToolchain() {
   return available;
 }
 
-// A pool that aborts needs none: it only answers.
+// An aborting pool needs no worker: it only answers.
 absl::Status WorkerPool::EnsureWorker(Slot* slot) {
   if (slot->worker != nullptr || Aborting()) return absl::OkStatus();
   absl::Status started = StartWorker(slot);
@@ -259,7 +259,7 @@ absl::Status WorkerPool::EnsureWorker(Slot* slot) {
   if (was_able == started.ok()) return started;
   MutexLock lock(&mutex_);
   able_ += started.ok() ? 1 : -1;
-  // The news of a job may have reached this slot alone.
+  // This slot may have consumed the notification of a job.
   if (!started.ok()) changed_.NotifyAll();
   return started;
 }

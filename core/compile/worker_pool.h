@@ -27,21 +27,21 @@ struct WorkerPoolOptions {
   int workers = 1;
   /// Jobs that may wait while all workers are busy.
   size_t queue_limit = 256;
-  /// Wall clock of one job: compiling, linking, checking. Then its worker is killed.
+  /// Wall clock of one job: compiling, linking, checking. After that its worker is killed.
   Nanoseconds job_limit = std::chrono::seconds(60);
-  /// Wall clock of the compiler, and of the linker.
+  /// Wall clock of each command: the compiler and the linker.
   Nanoseconds command_limit = std::chrono::seconds(30);
-  /// Of the compiler and of the linker; cpu_seconds is made of command_limit.
+  /// Limits of each command; cpu_seconds follows from command_limit.
   ProcessLimits command_limits = {
       .memory_bytes = int64_t{2} << 30, .file_bytes = int64_t{64} << 20, .open_files = 256};
-  /// What is kept of the compiler's output.
+  /// Bytes of compiler output that are kept.
   int64_t log_bytes = 64 << 10;
-  /// Where the logs of failed jobs are saved, by key. Empty: nowhere.
+  /// Directory of the logs of failed jobs, named by key. Empty: not saved.
   std::string log_dir;
   size_t log_files = 256;
-  /// A worker is replaced after so many jobs, so that whatever leaks stays bounded.
+  /// A worker is replaced after this many jobs, to bound leaks.
   int jobs_per_worker = 1000;
-  /// Told of every kernel that is made, on a thread of the pool; must not block. May be empty.
+  /// Called for every finished kernel, on a thread of the pool; must not block. May be empty.
   std::function<void(const KernelArtifact&)> on_made;
 };
 
@@ -50,19 +50,19 @@ struct WorkerPoolStats {
   int64_t queued = 0;
   int64_t running = 0;
   int64_t workers = 0;        // alive now
-  int64_t done = 0;           // jobs that gave a kernel
-  int64_t failed = 0;         // did not compile, or the check refused the kernel
-  int64_t timed_out = 0;      // ran into command_limit or job_limit
-  int64_t out_of_memory = 0;  // the compiler or the linker ran into command_limits.memory_bytes
-  int64_t crashed = 0;        // two workers died over the job, or talked nonsense; or none starts
-  int64_t retried = 0;        // one did, and the job was given to another
+  int64_t done = 0;           // jobs that produced a kernel
+  int64_t failed = 0;         // the kernel did not compile or failed its check
+  int64_t timed_out = 0;      // exceeded command_limit or job_limit
+  int64_t out_of_memory = 0;  // a command exceeded command_limits.memory_bytes
+  int64_t crashed = 0;        // two workers died or sent invalid messages; or no worker starts
+  int64_t retried = 0;        // jobs that were tried again after a worker was lost
   int64_t cancelled = 0;
-  int64_t rejected = 0;      // queue full: refused by Submit, or put out of it for another tenant
-  int64_t races = 0;         // that were run, or found not to be for this machine
-  int64_t races_failed = 0;  // however they did
+  int64_t rejected = 0;      // queue full: refused by Submit, or displaced by another tenant
+  int64_t races = 0;         // that were run, or refused by the worker's machine
+  int64_t races_failed = 0;  // for any reason
   int64_t restarts = 0;      // workers started beyond the first of each slot
-  std::string sandbox;       // level the workers run under; empty before the first has said so
-  std::string isa;           // level of the machine the checks run on
+  std::string sandbox;       // level of the workers; empty until the first has reported it
+  std::string isa;           // ISA level of the machine that runs the checks
 };
 
 using CompileResult = absl::StatusOr<std::shared_ptr<const KernelArtifact>>;
@@ -70,14 +70,14 @@ using CompileResult = absl::StatusOr<std::shared_ptr<const KernelArtifact>>;
 /// A submitted job. Thread-safe.
 class CompileTicket {
  public:
-  /// The job's result; kCancelled or kDeadlineExceeded if `waiter` ends first, which leaves the job
-  /// alone. Calls `meanwhile` (may be empty) now and then while it waits.
+  /// The job's result; kCancelled or kDeadlineExceeded if `waiter` ends first, which does not
+  /// affect the job. Calls `meanwhile` (may be empty) periodically while it waits.
   CompileResult Wait(const CancelToken& waiter,
                      const std::function<void()>& meanwhile = nullptr) const {
     return result_.Wait(waiter, meanwhile);
   }
   bool IsDone() const { return result_.IsSet(); }
-  /// Whose the kernel is, where tenants are kept apart.
+  /// Tenant of the kernel, if tenants are isolated; else empty.
   const std::string& tenant() const { return tenant_; }
 
  private:
@@ -100,53 +100,61 @@ class RaceTicket {
   ResultCell<std::shared_ptr<const RaceTimes>> result_;
 };
 
-/// How many workers a failed job cost, 0 to 2: those that crashed in it, and one that the pool
-/// killed because it hung, or started or wrote too much. One that was killed from outside (SIGKILL,
-/// SIGTERM: an operator, a machine without memory) does not count: the kernel need not be why.
+/// Number of workers that a failed job killed, 0 to 2: those that crashed in it, and those that the
+/// pool killed because they hung, or started or wrote too much. A worker that was killed from
+/// outside (SIGKILL, SIGTERM: an operator, a machine without memory) does not count, because the
+/// kernel need not be the cause.
 int WorkersLostTo(const absl::Status& status);
 
-/// Compiles kernels in a fixed number of worker processes, and times them there.
+/// Compiles, checks and times kernels in a fixed number of worker processes.
 ///
 ///   WorkerPool pool(options, toolchain, MakeWorkerStarter(paths), logger);
 ///   ASSIGN_OR_RETURN(auto ticket, pool.Submit(job));
 ///   ASSIGN_OR_RETURN(auto kernel, ticket->Wait(cancel));
 ///
-/// A worker that crashes, hangs or talks nonsense is replaced. A job that hangs fails with
-/// DeadlineExceeded; one that starts too many processes or fills its directory, with Internal. One
-/// whose worker dies is tried once more, because that may be anybody's doing (an operator, a
-/// machine without memory); the second time it fails with Aborted. A kernel that does not compile
-/// or that the check refuses fails with Internal; the message quotes the log. A slot whose worker
-/// does not start takes no jobs and tries again after a while, ever longer, up to 5 s; where no
-/// slot has a worker and a second try fails too, what waits fails with Unavailable and the reason.
-/// Workers are shared fairly between the owners of jobs (FairQueue). Equal jobs are not merged:
-/// that is up to the caller. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
+/// A worker that crashes, hangs or sends invalid messages is replaced. Errors of a job:
+///
+/// - DeadlineExceeded: it hung.
+/// - Internal: the kernel does not compile or fails its check (the message quotes the log), or the
+///   job started too many processes or filled its directory.
+/// - Aborted: its worker died twice. After the first time the job is tried once more, because the
+///   cause may lie elsewhere (an operator, a machine without memory).
+/// - Unavailable, with the reason: no slot has a worker, and a second start failed too; or the pool
+///   stopped.
+///
+/// A slot whose worker does not start takes no jobs and retries after growing pauses of up to 5 s.
+/// Workers are shared fairly between the owners of jobs (FairQueue). Equal jobs are not merged;
+/// callers do that. Thread-safe. `toolchain`, `logger` and `clock` outlive the pool.
 class WorkerPool {
  public:
   WorkerPool(WorkerPoolOptions options, const Toolchain& toolchain,
              std::unique_ptr<WorkerStarter> starter, Logger& logger,
              const Clock& clock = Clock::Real());
-  /// Stop(0).
+  /// Calls Stop(0).
   ~WorkerPool();
 
-  /// Queues a job. `cancel` (may be null) ends it early, wherever it is: its worker is killed if
-  /// need be. `on_done` (may be empty) gets the result on any thread, and must not block or call
-  /// the pool. FailedPrecondition: the compiler does not know the ISA, or there is none now.
-  /// ResourceExhausted, with kRetryAfter: the queue is full; so ends a job later that had to give
-  /// its place to one of a tenant with fewer, unless `may_go` (may be empty; quick, any thread)
-  /// says no. Unavailable: stopped.
+  /// Queues a job. `cancel` (may be null) ends it early, queued or running; a running worker is
+  /// killed if necessary. `on_done` (may be empty) gets the result on any thread; it must not block
+  /// or call the pool.
+  ///
+  /// FailedPrecondition: the compiler does not know the ISA, or is missing now. Unavailable:
+  /// stopped. ResourceExhausted, with kRetryAfter: the queue is full. A queued job also ends with
+  /// ResourceExhausted if a tenant with fewer jobs displaces it, unless `may_go` (may be empty;
+  /// quick, any thread) returns false.
   absl::StatusOr<std::shared_ptr<CompileTicket>> Submit(
       CompileJob job, std::shared_ptr<const CancelToken> cancel = nullptr,
       std::function<void(const CompileResult&)> on_done = nullptr, const WorkOwner& owner = {},
       std::function<bool()> may_go = nullptr);
 
-  /// Queues a race, which waits for a worker as jobs do; others may be busy meanwhile. `cancel` as
-  /// above; its deadline also bounds KernelRace::limit from when a worker begins with it, so that
-  /// what is measured by then comes back. ResourceExhausted, Unavailable: as above.
+  /// Queues a race, which waits for a worker as jobs do; other workers may be busy meanwhile.
+  /// `cancel` as in Submit; its deadline also bounds KernelRace::limit from the time when a worker
+  /// starts the race, so that partial measurements are returned. Errors as Submit:
+  /// ResourceExhausted, Unavailable.
   absl::StatusOr<std::shared_ptr<RaceTicket>> SubmitRace(
       KernelRace race, std::shared_ptr<const CancelToken> cancel = nullptr);
 
-  /// Takes no more jobs and gives those it has `drain` to end; then they fail with Unavailable and
-  /// the workers are killed. Returns when everything has ended. A second call returns at once.
+  /// Accepts no more jobs and lets accepted ones run for `drain`; then they fail with Unavailable
+  /// and the workers are killed. Returns when everything has ended. A second call returns at once.
   void Stop(Nanoseconds drain);
 
   WorkerPoolStats Stats() const;
@@ -155,9 +163,10 @@ class WorkerPool {
   const CompileLogs& logs() const { return logs_; }
 
  private:
-  // How late a cancellation, a limit or Stop may be noticed; answers of a worker wake up at once.
+  // Polling interval for cancellations, limits and Stop; replies of a worker wake up at once.
   static constexpr Nanoseconds kSlice = std::chrono::milliseconds(20);
-  // For a worker that hung up to die of its own signal, so that the message can name it.
+  // Time for a worker that closed its channel to die of its own signal, so that the message can
+  // name it.
   static constexpr Nanoseconds kCrashGrace = std::chrono::milliseconds(500);
 
   // A job, or a race.
@@ -169,8 +178,8 @@ class WorkerPool {
     std::shared_ptr<const KernelRace> race = nullptr;
     std::shared_ptr<RaceTicket> race_ticket = nullptr;
     WorkOwner owner = {};
-    std::function<bool()> may_go = nullptr;  // empty: it may
-    absl::Status first_try = {};             // what became of it; OK: there was none
+    std::function<bool()> may_go = nullptr;  // empty: it may be displaced
+    absl::Status first_try = {};             // its status; OK: there was none
     std::string trace = ScopedTrace::Current();
 
     std::string Name() const;
@@ -183,9 +192,9 @@ class WorkerPool {
     std::unique_ptr<WorkerProcess> worker;
     int jobs = 0;
     int64_t losses = 0;     // toolchain_losses_ when the worker started
-    bool replaced = false;  // for the toolchain's sake, since the last job
+    bool replaced = false;  // because of toolchain_losses_, since the last job
     bool started_before = false;
-    int failed_starts = 0;  // one after the other, up to now
+    int failed_starts = 0;  // in a row, up to now
   };
   enum class Outcome : uint8_t {
     kDone,
@@ -198,7 +207,7 @@ class WorkerPool {
   };
 
   void ServeSlot(int index);
-  // Waits for one; nullopt: the slot's work is over.
+  // Waits for a task; nullopt: the slot has to end.
   std::optional<Task> Next(Slot* slot);
   std::optional<Task> Take(Slot* slot);
   void Execute(Task task, Slot* slot);
@@ -207,8 +216,8 @@ class WorkerPool {
   void Pause(const Slot& slot);
   TaskResult Run(const Task& task, Slot* slot, Outcome* outcome);
   TaskResult Converse(const Task& task, Slot* slot, Outcome* outcome);
-  // An error, and *outcome, if the worker has to end over its task, which is in `stage`. Looks at
-  // what it uses from time to time: `next_look`.
+  // An error, and *outcome, if the worker must be stopped in stage `stage` of its task. Checks its
+  // resource use at intervals: `next_look` is the next time.
   absl::Status WhyStop(const Task& task, std::string_view stage, Nanoseconds deadline,
                        Nanoseconds* next_look, Slot* slot, Outcome* outcome);
   absl::Status WorkerKilled(const Task& task, absl::Status why);
@@ -222,7 +231,7 @@ class WorkerPool {
   absl::Status ReadHello(WorkerProcess* worker);
   std::string EndWorker(Slot* slot, Nanoseconds grace);
   void Finish(const Task& task, TaskResult result, Outcome outcome);
-  // Tells those who wait for it.
+  // Passes the result to the waiters.
   void Answer(const Task& task, TaskResult result);
   void Count(const Task& task, Outcome outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void CountJob(Outcome outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -240,18 +249,19 @@ class WorkerPool {
   Logger& logger_;
   const Clock& clock_;
   CompileLogs logs_;
-  // How often files of the toolchain were found missing. What comes back in their place is unknown
-  // to workers that are older: they may read files, not names.
+  // Number of times that toolchain files were missing. A worker that is older than the last loss is
+  // replaced: in its sandbox the files that were put back may be unreadable, because rules name
+  // files, not paths.
   std::atomic<int64_t> toolchain_losses_{0};
 
   mutable Mutex mutex_;
   CondVar changed_;
-  // For slots that cannot serve now: on changed_ they would take the news of a job from others.
+  // For slots that cannot serve now: waiting on changed_, they would consume notifications of jobs.
   CondVar ending_;
   FairQueue<Task> queue_ ABSL_GUARDED_BY(mutex_);
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   bool aborting_ ABSL_GUARDED_BY(mutex_) = false;
-  int able_ ABSL_GUARDED_BY(mutex_);  // slots that serve, and whose last start did not fail
+  int able_ ABSL_GUARDED_BY(mutex_);  // slots that serve and whose last start succeeded
   WorkerPoolStats stats_ ABSL_GUARDED_BY(mutex_);
   std::vector<std::thread> threads_ ABSL_GUARDED_BY(mutex_);
 };

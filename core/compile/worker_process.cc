@@ -22,8 +22,8 @@ namespace {
 constexpr Nanoseconds kKillLimit = std::chrono::seconds(5);
 constexpr Nanoseconds kProbeLimit = std::chrono::seconds(10);
 
-// bubblewrap around a command that sees the toolchain, `readable`, /tmp of its own, and `dir`,
-// which it may change and begins in. Where it lies, files have the paths that they have outside.
+// bubblewrap around a command that sees the toolchain, `readable`, its own /tmp, and `dir`, which
+// is writable and its working directory. Paths are the same inside and outside.
 std::vector<std::string> BwrapArgv(const WorkerProcessOptions& options, const std::string& dir,
                                    const std::vector<std::string>& command) {
   std::vector<std::string> argv = {options.bwrap_path, "--unshare-all", "--die-with-parent",
@@ -118,7 +118,7 @@ class RealWorker final : public WorkerProcess {
       status = child_.WaitFor(kKillLimit);
     }
     if (!status.has_value()) return "does not die";
-    // bubblewrap tells the signal that its child died of as shells do.
+    // bubblewrap reports a signal of its child as shells do.
     const bool bwrap = options_.sandbox == Sandbox::kBwrap;
     const bool told = bwrap && WIFEXITED(*status) && WEXITSTATUS(*status) > 128;
     return DescribeWaitStatus(told ? WEXITSTATUS(*status) - 128 : *status);
@@ -184,7 +184,7 @@ class RealStarter final : public WorkerStarter {
     return pasts_[slot];
   }
 
-  // A new directory, after those before it were removed as far as they can be.
+  // Creates a new directory, after removing earlier ones if possible.
   absl::StatusOr<RealWorker::Place> NextPlace(int slot, Past* past) {
     RealWorker::Place place;
     place.max_bytes = options_.max_dir_bytes;

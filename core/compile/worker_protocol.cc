@@ -10,7 +10,7 @@
 namespace fusion {
 namespace {
 
-// Lists beyond these are none of ours.
+// Longer lists are not produced by us.
 constexpr int kMostMembers = 64;
 constexpr int kMostRunners = 64;
 constexpr int kMostRounds = kMaxTargetThreads;
@@ -22,7 +22,7 @@ absl::Status Malformed(const Words&... words) {
   return InvalidArgument("worker message: ", words...);
 }
 
-// Reads past a field with tag `tag`. Groups are none of ours.
+// Skips a field with tag `tag`. Groups are not used.
 bool SkipField(uint32_t tag, google::protobuf::io::CodedInputStream* in) {
   enum WireType : uint32_t { kVarint = 0, kFixed64 = 1, kLengthDelimited = 2, kFixed32 = 5 };
   uint64_t varint = 0;
@@ -79,7 +79,7 @@ absl::StatusOr<Wire> Parse(std::string_view bytes) {
   return Malformed("damaged within its ", bytes.size(), " bytes");
 }
 
-// `read` again written: it holds neither unknown fields nor fields twice, and lacks none.
+// Checks that re-encoding gives the same bytes: no unknown, duplicate or missing fields.
 absl::Status CheckSameBytes(std::string_view read, std::string_view written) {
   if (read == written) return absl::OkStatus();
   return Malformed("not the ", read.size(), " bytes that its sender writes");
@@ -269,7 +269,7 @@ void WriteStatus(const absl::Status& status, v1::WorkerStatus* out) {
   out->set_message(std::string(Message(status)));
 }
 
-// The status that a result tells; the outer one: it tells none.
+// The status in a result; the returned status: it is malformed.
 absl::Status ReadStatus(const v1::WorkerStatus& in, absl::Status* out) {
   RETURN_IF_ERROR(
       CheckRange("code", in.code(), static_cast<int64_t>(absl::StatusCode::kUnauthenticated)));

@@ -12,11 +12,11 @@
 
 namespace fusion {
 
-/// Longest message in either direction; a kernel of a few dozen KiB and its source fit many times.
+/// Longest message in either direction, many times a kernel of a few dozen KiB with its source.
 inline constexpr size_t kMaxWorkerMessageBytes = size_t{64} << 20;
-/// Longest text in a reply: what compiler and linker printed, an error message.
+/// Longest text in a reply: compiler and linker output, or an error message.
 inline constexpr size_t kMaxWorkerTextBytes = size_t{1} << 20;
-/// Longest name in a reply: an instruction set, a stage.
+/// Longest name in a reply: an instruction set or a stage.
 inline constexpr size_t kMaxWorkerNameBytes = 256;
 
 /// Pool -> worker: one job, with the commands of the pool's toolchain.
@@ -29,47 +29,47 @@ struct WorkerJob {
   int64_t log_bytes = 64 << 10;
 };
 
-/// Pool -> worker: what to do next.
+/// Pool -> worker: the next task.
 using WorkerTask = std::variant<WorkerJob, KernelRace>;
 
-/// Worker -> pool, first thing: what it is.
+/// Worker -> pool, the first message.
 struct WorkerHello {
   int64_t abi_version = 0;  // FUSION_KERNEL_ABI_VERSION it checks against
-  std::string isa;          // IsaName of its machine
-  std::string sandbox;      // what confines it, or "none"
+  std::string isa;          // IsaName of the worker's machine
+  std::string sandbox;      // level of confinement, or "none"
 };
 
-/// Worker -> pool: what it does now ("compile", "link", "check", "race"), for the message if it
-/// dies there.
+/// Worker -> pool: the current stage ("compile", "link", "check", "race"), for the error message if
+/// the worker dies in it.
 struct WorkerStage {
   std::string stage;
 };
 
 /// Worker -> pool: the end of the job.
 struct WorkerResult {
-  absl::Status status;  // OK: `binary` and `check` count
-  std::string log;      // what compiler and linker printed, bounded
+  absl::Status status;  // OK: `binary` and `check` are valid
+  std::string log;      // compiler and linker output, bounded
   std::string binary;
-  bool built = false;          // compiler and linker did their part
-  bool out_of_memory = false;  // one of them did not, for want of memory
+  bool built = false;          // compiler and linker succeeded
+  bool out_of_memory = false;  // one of them failed for lack of memory
   CheckReport check;
   double compile_ms = 0;  // compiler and linker
   double check_ms = 0;
 };
 
 /// Worker -> pool: the end of a race. The kernels have passed their checks, so an error is
-/// Internal: one of them answered a code, or does not fit its reference.
+/// Internal: a kernel returned an error code, or does not match its reference.
 struct WorkerRaceResult {
-  absl::Status status;  // OK: `times` counts
+  absl::Status status;  // OK: `times` is valid
   RaceTimes times;
 };
 
 using WorkerReply = std::variant<WorkerHello, WorkerStage, WorkerResult, WorkerRaceResult>;
 
-/// The messages of proto/fusion/v1/worker.proto as bytes. A worker runs untested code, so its
-/// replies are not trusted: decoding fails with InvalidArgument, which names the field, on any
-/// bytes but those that the functions here write, and on values out of range. It needs memory in
-/// proportion to the bytes. Pure; any thread.
+/// Encode and decode the messages of proto/fusion/v1/worker.proto. A worker runs untested code, so
+/// its replies are not trusted: decoding fails with InvalidArgument, naming the field, on all bytes
+/// that the functions here do not produce and on values out of range. Memory is proportional to the
+/// bytes. Pure; any thread.
 std::string EncodeJob(const WorkerJob& work);
 std::string EncodeRace(const KernelRace& race);
 absl::StatusOr<WorkerTask> DecodeTask(std::string_view bytes);

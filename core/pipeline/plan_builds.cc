@@ -34,8 +34,8 @@ void PlanBuilds::Stop() {
 BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
                           const CancelToken& waiter, StageObserver* observer, bool goes_on,
                           const WorkOwner& owner) {
-  // Started here, not in the flight: whoever gets an answer must find the kernels it names. A
-  // flight of the same plan holds the same kernels; one of another plan would not.
+  // Started here, not in the flight: after the answer GetKernel must find every kernel that it
+  // names. A flight of the same plan holds the same kernels.
   std::shared_ptr<Batch> batch = StartKernels(*planned, owner);
   FlightKey key(work->planning_key, UnfusedNodesOf(planned->stored->plan));
   ProgressReporter reporter(observer);
@@ -53,7 +53,7 @@ BuiltOr PlanBuilds::Build(const WorkPtr& work, std::shared_ptr<const Planned> pl
   return built;
 }
 
-// What a build is at; `first` if it has planned nothing anew.
+// The progress of a build; `first` if its plan was not made again.
 PlanBuilds::Round PlanBuilds::RoundOf(const FlightKey& key,
                                       const std::shared_ptr<const Batch>& first) const {
   MutexLock lock(&mutex_);
@@ -70,8 +70,8 @@ BuiltOr PlanBuilds::BuildForAll(const WorkPtr& work, std::shared_ptr<const Plann
     MutexLock lock(&mutex_);
     ended = replanned_.extract(key);
   }
-  // Callers of this flight, and who tells of what it is at, may hold claims a moment longer than it
-  // lasts: who asks next is not to share a failure that has been answered.
+  // Other callers of this flight may hold claims slightly longer than it lasts. Later requests must
+  // not share a failure that has been answered.
   const auto retire = [](const Batch& held) {
     for (const auto& [k, claim] : held.claims) claim.RetireFailure();
   };
@@ -97,7 +97,7 @@ BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> pla
                                 : IsolateFailures(plan, batch->results, logger_, &unfused_nodes);
     if (isolated.ok() && unfused_nodes.size() == before && !unregistered) break;
     lasting &= std::none_of(batch->results.begin(), batch->results.end(), MayPass);
-    // Kernels that others were told of stay to be had, whatever becomes of the plan.
+    // Publish finished kernels that other answers name, whatever becomes of the plan.
     Bundle ready = BundleOf(nullptr, *batch);
     for (const auto& kernel : ready.kernels) made_here.insert(kernel->key);
     Publish(std::move(ready), &built->warnings, owner);
@@ -125,7 +125,7 @@ BuiltOr PlanBuilds::BuildRounds(WorkPtr work, std::shared_ptr<const Planned> pla
   return BuiltOr(std::move(built));
 }
 
-// Whether the store has the plan, whose search may be further there.
+// True if the store has the plan; its search may have progressed further there.
 bool PlanBuilds::IsKnown(const StoredPlan& pending) {
   const std::shared_ptr<const StoredPlan> known = store_.PeekPlan(pending.key);
   return known != nullptr && UnfusedNodesOf(known->plan) == UnfusedNodesOf(pending.plan) &&

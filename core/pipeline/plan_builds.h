@@ -27,59 +27,64 @@ namespace fusion {
 struct KernelReply {
   KernelState state = KernelState::kPending;
   std::shared_ptr<const KernelArtifact> kernel;  // kReady
-  absl::Status why;  // kFailed: the reason; kPending: what ended the wait
+  absl::Status why;  // kFailed: the reason; kPending: why the wait ended
 };
 
 /// A plan with all its kernels.
 struct Built {
   std::shared_ptr<const StoredPlan> stored;
   std::vector<std::shared_ptr<const KernelArtifact>> kernels;  // by plan kernel
-  std::vector<bool> found;                                     // in the store before
+  std::vector<bool> found;  // by plan kernel: it was stored already
   std::vector<std::string> warnings;
-  Nanoseconds searched{0};  // part of the time: the search for tiles, or the wait for it
+  Nanoseconds searched{0};  // time spent in the tile search, or waiting for it
 
-  /// What a search for tiles begins with: how `stored` was made.
+  /// The input of a tile search: how `stored` was made.
   struct Unsearched {
     WorkPtr work;
     std::shared_ptr<const Planned> planned;
     bool lasting = true;  // the plan may be stored
-    WorkOwner owner;      // who is charged for what is found
+    WorkOwner owner;      // is charged for the stored findings
   };
-  /// Of a plan whose search is pending, or has come less far than that of the stored one.
+  /// Set if the plan's search is still pending, or if the stored plan of this key has more kernels
+  /// timed.
   std::optional<Unsearched> unsearched;
 };
 using BuiltOr = absl::StatusOr<std::shared_ptr<const Built>>;
 
-/// A warning: the answer is as good, and a restart forgets it. The reason is behind it.
+/// Prefix of the warning that an answer is complete but was not stored, so that a restart loses it.
+/// The reason follows.
 inline constexpr std::string_view kNotStored = "not stored: ";
 
 struct PlanBuildsOptions {
-  int threads = 16;          // that wait for workers: plans being compiled at the same time
+  int threads = 16;          // plans built at the same time; each thread waits for workers
   size_t queue_limit = 256;  // plans that may wait for a thread
-  int spare_threads = 0;     // more, for tenants with fewer builds under way than that
-  Nanoseconds failure_ttl = std::chrono::minutes(10);  // a failed kernel is not tried again
-  /// Kernels that are not tried at all, because two workers died over each. May be null; else it
+  int spare_threads = 0;     // extra threads, for tenants with fewer running builds than this
+  Nanoseconds failure_ttl = std::chrono::minutes(10);  // until a failed kernel is retried
+  /// Kernels that are never tried, because two workers died over each. May be null; else it
   /// outlives the workers.
   Quarantine* quarantine = nullptr;
-  /// Kernels of one search that are with the workers at the same time: as many as there are, and
-  /// one for each to go on with.
+  /// Kernels of one search that are submitted to the workers at the same time. Choose the number of
+  /// workers, plus one for each worker to continue with.
   size_t search_window = 4;
-  /// Searches that may wait for the one under way: there is one at a time, on a thread of its own,
-  /// because another one's kernels would be in its times. Chosen: with level 3 the last of them
-  /// begins after half an hour.
+  /// Searches that may wait. One search runs at a time, on a thread of its own, because kernels of
+  /// another search would disturb its measurements. Chosen: at level 3 the last of 8 starts after
+  /// half an hour.
   size_t search_queue = 8;
-  /// How long a build that nobody waits for any more goes on. Then its kernels, unless others want
-  /// them, are cancelled; those that are made by then are published.
+  /// Grace period before an abandoned build is cancelled. Its kernels are then cancelled, unless
+  /// other builds want them; kernels that are finished by then are published.
   Nanoseconds linger = Interest::kForEver;
 };
 
-/// From a plan to its kernels: from the store, from builds under way, or compiled. Publishes plan
-/// and kernels together. A group whose kernel fails is taken apart and planned anew, for good
-/// unless the failure may pass. A registered kernel that fails is quarantined in the registry, and
-/// what it would have run is planned anew without it. Of a plan whose search for tiles is pending
-/// the kernels are built and published first, as the model picked them; then others are measured,
-/// one search after the other, and the plan is made again of the fastest. Nothing that goes wrong
-/// with that takes the first plan away.
+/// Gets the kernels of a plan: from the store, from builds under way, or compiled. Publishes plan
+/// and kernels together.
+///
+/// - A group whose kernel fails is split into unfused nodes and the plan is made again. The new
+///   plan is stored unless the failure may pass (MayPass).
+/// - A registered kernel that fails is quarantined in the registry, and the plan is made again
+///   without it.
+/// - A plan whose tile search is pending is first built and published with the tiles that the
+///   benefit model chose. Then other tilings are measured, one search at a time, and the plan is
+///   made again with the fastest ones. No failure of a search affects the first plan.
 ///
 /// Thread-safe. Everything referred to outlives it.
 class PlanBuilds {
@@ -87,91 +92,96 @@ class PlanBuilds {
   PlanBuilds(const PlanBuildsOptions& options, const Toolchain& toolchain, Planning& planning,
              KernelRegistry& registry, Store& store, WorkerPool& workers, Logger& logger,
              const Clock& clock);
-  /// Stop().
+  /// Calls Stop().
   ~PlanBuilds();
 
-  /// Builds `planned`, of `work`, or joins the build of the same plan that is under way. Until that
-  /// has ended, Find and the store know its kernels, also if `waiter` ends first: kCancelled or
-  /// kDeadlineExceeded. What is built may be another plan than `planned`: with fewer fused groups.
-  /// Internal if a kernel cannot be made and is of one node; FailedPrecondition if it cannot and a
-  /// lock pins it; ResourceExhausted, Unavailable:
-  /// kernels could not be tried. `observer` (may be null) is told how many kernels of `planned` are
-  /// there, whoever has them compiled; of "search", and how many kernels were searched for; and of
-  /// "plan", then of the kernels of the new plan, where one has failed or others are faster.
+  /// Builds `planned`, the plan of `work`, or joins a build of the same plan that is under way.
+  /// Until that build has ended, GetKernel finds its kernels, also if `waiter` ends first
+  /// (kCancelled, kDeadlineExceeded).
   ///
-  /// A search ends with the level's own limit, or when nobody waits for it any more and nobody has
-  /// had it `goes_on` without him; so does a build, after a while (PlanBuildsOptions::linger). Who
-  /// waits leaves shortly before his deadline, also if another one began the search: with the best
-  /// so far if he is the last, else with the model's picks, whose search is then pending, and a
-  /// warning. So does who waits as long as a search may take, and it has not begun. `goes_on`: who
-  /// waits leaves at the end of `waiter`.
+  /// The result may be a plan with fewer fused groups than `planned`. Errors: Internal if a kernel
+  /// of a single node fails; FailedPrecondition if a kernel fails and a lock pins the plan;
+  /// ResourceExhausted or Unavailable if kernels could not be tried.
+  ///
+  /// `observer` (may be null) gets kCompileStage with the number of finished kernels, kSearchStage
+  /// with the number of kernels searched for, and "plan" followed by kCompileStage whenever the
+  /// plan is made again.
+  ///
+  /// A search ends at the time limit of its level, or when its last waiter leaves, unless a waiter
+  /// had `goes_on`. A build without waiters ends after PlanBuildsOptions::linger, unless a waiter
+  /// had `goes_on`. Without `goes_on` a caller leaves a search shortly before the deadline of
+  /// `waiter`: with the best tiles so far if it is the last waiter, else with the tiles that the
+  /// model chose and a warning (Built::unsearched). It also leaves if the search has not begun
+  /// within the time limit of the level. With `goes_on` a caller waits until `waiter` ends.
   BuiltOr Build(const WorkPtr& work, std::shared_ptr<const Planned> planned,
                 const CancelToken& waiter, StageObserver* observer = nullptr, bool goes_on = false,
                 const WorkOwner& owner = {});
 
-  /// What is known now about the kernels of a plan, in its order.
+  /// The current status of each kernel of a plan, in plan order. Does not wait.
   std::vector<KernelStatus> Describe(const fusion::Plan& plan);
 
-  /// Waits for a kernel that is being compiled. Where tenants are kept apart, what is not of
-  /// `tenant` is as if it were not there: NotFound.
+  /// Returns a kernel that is stored, or waits for one that is being compiled; kFailed with
+  /// NotFound if it is neither. `tenant`: set where tenants are isolated; kernels of other tenants
+  /// are then NotFound.
   KernelReply GetKernel(const Digest& key, const CancelToken& cancel,
                         std::optional<std::string_view> tenant = std::nullopt);
 
   int64_t failures() const { return kernel_builds_.failures(); }
 
-  /// Stores a plan without its kernels. A failure is logged and added to `warnings`.
+  /// Stores a plan without its kernels, unless it works around a registered kernel whose failure
+  /// may pass. A failure to store is logged and added to `warnings`.
   void Publish(std::shared_ptr<const StoredPlan> plan, std::vector<std::string>* warnings,
                const WorkOwner& owner) {
     if (registry_.MayPass(plan->plan)) return;
     Publish(Bundle{.plan = std::move(plan), .kernels = {}}, warnings, owner);
   }
 
-  /// Ends searches under way with the best so far, and those that come at once.
+  /// Ends running searches with their best result so far; later ones end at once.
   void EndSearches() { stopping_.Cancel(); }
-  /// EndSearches, and waits until every build has ended; the worker pool and planning are to be
-  /// stopped first.
+  /// EndSearches(), then waits until every build has ended. Stop the worker pool and planning
+  /// first.
   void Stop();
 
-  /// As KernelBuilds.
+  /// As KernelBuilds::ForgetFailures.
   int64_t ForgetFailures(const std::vector<Digest>& keys, bool all) {
     return kernel_builds_.ForgetFailures(keys, all);
   }
 
   int64_t shared_total() const { return flights_.shared_total() + searches_shared_; }
   int64_t waiters() const { return flights_.waiters() + searches_waiters_; }
-  /// Builds that ended because nobody waited for them.
+  /// Builds that were cancelled because nobody waited for them.
   int64_t abandoned_total() const { return abandoned_.load(std::memory_order_relaxed); }
   SearchStats searches() const;
 
  private:
-  // The kernels of a plan on their way.
+  // The kernels of a plan while they are built.
   struct Batch {
     std::vector<std::shared_ptr<const KernelArtifact>> kernels;  // by plan kernel; null: not yet
-    std::vector<bool> found;                                     // in the store
+    std::vector<bool> found;  // by plan kernel: it was stored already
     std::vector<absl::Status> results;
-    std::vector<std::pair<size_t, KernelBuilds::Claim>> claims;  // those under way
+    std::vector<std::pair<size_t, KernelBuilds::Claim>> claims;  // builds under way, by plan kernel
   };
 
   using FlightKey = std::pair<Digest, UnfusedNodes>;
-  // How far a search is.
+  // Progress of a search, in kernels.
   struct SearchCount {
     std::atomic<int> done{0};
     int total = 0;
   };
-  // What a build is at: planning anew (no batch yet), making kernels, or searching.
+  // Progress of a build: planning again (no batch yet), making kernels, or searching.
   struct Round {
-    int number = 0;  // how often it has planned anew
+    int number = 0;  // how often the plan was made again
     std::shared_ptr<const Batch> batch;
     std::shared_ptr<const SearchCount> search = nullptr;
   };
-  // A search that somebody wants, waiting for its turn or under way.
+  // A search that has waiters, queued or running.
   struct Search {
     explicit Search(const CancelToken& stopping) : given_up(stopping, Nanoseconds::max()) {}
-    CancelToken given_up;  // nobody wants it any more
+    CancelToken given_up;  // cancelled when the last waiter has left
     ResultCell<std::shared_ptr<const Built>> result;
     std::atomic<bool> begun{false};
-    // Under the mutex of PlanBuilds.
-    Round round;  // counted from the search on
+    // Guarded by PlanBuilds::mutex_.
+    Round round;  // Round::number counts from the start of the search
     int waiters = 0;
     bool goes_on = false;
   };
@@ -232,13 +242,13 @@ class PlanBuilds {
   std::atomic<int64_t> searches_waiters_{0};
   std::atomic<int64_t> abandoned_{0};
   CancelToken stopping_;
-  std::shared_ptr<RaceTicket> last_race_;  // of the thread that searches
+  std::shared_ptr<RaceTicket> last_race_;  // used by the search thread only
   ThreadPool threads_;
   ThreadPool search_thread_;
   SingleFlight<FlightKey, Built> flights_;
 };
 
-/// The status of a kernel that is there.
+/// The status of a finished kernel. `cached`: it was not compiled for this request.
 KernelStatus ReadyStatus(const KernelArtifact& kernel, bool cached);
 
 }  // namespace fusion

@@ -15,7 +15,7 @@ KernelStatus ReadyStatus(const KernelArtifact& kernel, bool cached) {
           .compile_ms = kernel.compile_ms};
 }
 
-// Kernels that were found, that are made, and that failed. Looks at nothing that a flight changes.
+// Number of kernels that were found, are made, or failed. Reads nothing that a flight changes.
 int PlanBuilds::DoneOf(const Batch& batch) {
   size_t under_way = 0;
   for (const auto& [k, claim] : batch.claims) under_way += claim.ticket().IsDone() ? 0 : 1;
@@ -54,7 +54,8 @@ std::shared_ptr<PlanBuilds::Batch> PlanBuilds::StartKernels(const Planned& plann
   return batch;
 }
 
-// Until all have ended; once `interest` (may be null) is lost the batch wants none of them.
+// Waits until all have ended. Once `interest` (may be null) is lost, abandons the claims of the
+// batch.
 void PlanBuilds::WaitForKernels(Batch* batch, Interest* interest) {
   const CancelToken everybody;  // the pool ends every job, and when it stops at once
   bool wanted = true;

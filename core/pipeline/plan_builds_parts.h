@@ -15,9 +15,9 @@
 
 namespace fusion {
 
-// What PlanBuilds is made of, for its own sources.
+// Nested classes of PlanBuilds; included by its own sources only.
 
-/// Reports progress to an observer, each count once.
+/// Reports progress to an observer; equal counts in a row are reported once.
 class PlanBuilds::ProgressReporter {
  public:
   explicit ProgressReporter(StageObserver* observer) : observer_(observer) {}
@@ -39,8 +39,8 @@ class PlanBuilds::ProgressReporter {
   void ReportAll(int kernels) {
     if (observer_ != nullptr) ReportCounts(kCompileStage, kernels, kernels);
   }
-  /// `tell`, for before and while one waits; nothing where nobody follows: what is told once must
-  /// go on being told.
+  /// `tell` if the observer follows work of other threads (StageObserver::FollowsOthers), else
+  /// null. Callers call it before and during a wait.
   std::function<void()> Meanwhile(std::function<void()> tell) const {
     const bool follows = observer_ != nullptr && observer_->FollowsOthers();
     return follows ? std::move(tell) : nullptr;
@@ -60,11 +60,10 @@ class PlanBuilds::ProgressReporter {
   std::optional<Counts> reported_;
 };
 
-/// Makes what a search tries on the workers of the service, and times it there. One search; not
-/// thread-safe.
+/// Compiles and times the candidates of one search on the workers of the service. Not thread-safe.
 class PlanBuilds::Bench final : public TileBench {
  public:
-  /// `picks`: kernels of the plan that is searched for.
+  /// `picks`: kernels of the plan whose tiles are searched.
   Bench(PlanBuilds* builds, const std::vector<std::shared_ptr<const KernelArtifact>>& picks)
       : builds_(*builds) {
     for (const auto& kernel : picks) known_[kernel->key] = kernel;
@@ -95,7 +94,7 @@ class PlanBuilds::Bench final : public TileBench {
       NoteOthers(std::count_if(under_way.begin(), under_way.end(),
                                [](const auto& entry) { return !entry.second->ticket().IsDone(); }));
       auto lookup = [&] { return builds_.store_.GetKernel({jobs[i].key, jobs[i].full_key}).value; };
-      // Requests that wait for their first kernels go before it.
+      // In the background: first builds of other requests take precedence.
       absl::StatusOr<KernelBuilds::Started> started =
           builds_.kernel_builds_.Start(jobs[i], lookup, {.tenant = "", .background = true});
       if (!started.ok()) {
@@ -118,7 +117,8 @@ class PlanBuilds::Bench final : public TileBench {
   }
 
   absl::StatusOr<RaceTimes> Race(KernelRace race, const CancelToken& until) override {
-    // One that was given up is in the times of the next until its worker has ended it.
+    // A race that was given up still runs and would disturb this one: wait until its worker has
+    // ended it.
     std::shared_ptr<RaceTicket>& last = builds_.last_race_;
     if (last != nullptr) last->Wait(until).status().IgnoreError();
     RETURN_IF_ERROR(until.Check());
@@ -150,8 +150,8 @@ class PlanBuilds::Bench final : public TileBench {
     findings_[pick].push_back(std::move(measured));
   }
 
-  /// What was found out, with the kernels that it is about, which keep what others have found out
-  /// meanwhile.
+  /// Adds to `bundle` the kernels with new measurements. Measurements that other searches have
+  /// stored meanwhile are kept.
   void AddFindings(Bundle* bundle) const {
     for (const auto& [pick, fresh] : findings_) {
       const std::shared_ptr<const KernelArtifact>& known = known_.at(pick);
@@ -171,7 +171,7 @@ class PlanBuilds::Bench final : public TileBench {
     }
   }
 
-  /// A kernel that it was given or has made; null: neither.
+  /// A kernel from `picks` or made by this object, else null.
   std::shared_ptr<const KernelArtifact> Known(const Digest& key) const {
     auto known = known_.find(key);
     return known == known_.end() ? nullptr : known->second;
@@ -179,7 +179,7 @@ class PlanBuilds::Bench final : public TileBench {
   int64_t dropped() const { return dropped_; }
 
  private:
-  // `own`: jobs of this search that are with the workers.
+  // `own`: submitted jobs of this search that have not ended.
   void NoteOthers(int64_t own) {
     const WorkerPoolStats now = builds_.workers_.Stats();
     waited_ |= now.queued + now.running > own;

@@ -8,8 +8,8 @@
 namespace fusion {
 namespace {
 
-// A search whose findings were not planned with: everything stays as the model picked, for good
-// unless that may pass.
+// A search whose result could not be planned: all kernels keep the model's tiling, for good unless
+// the failure may pass.
 TileSearch WithoutFindings(TileSearch search, const absl::Status& why) {
   for (TunedKernel& kernel : search.kernels) kernel.chosen = 0;
   search.changed = 0;
@@ -19,7 +19,7 @@ TileSearch WithoutFindings(TileSearch search, const absl::Status& why) {
   return search;
 }
 
-// The same plan with what became of its search.
+// The same plan with the outcome of its search.
 std::shared_ptr<const StoredPlan> WithOutcome(const StoredPlan& stored, TileSearch search) {
   Plan plan = stored.plan;
   plan.search = std::move(search);
@@ -27,16 +27,16 @@ std::shared_ptr<const StoredPlan> WithOutcome(const StoredPlan& stored, TileSear
       MakeStoredPlan(stored.full_key, plan, stored.created_unix_ms, stored.model_name));
 }
 
-// Of a caller's time that is left this is for planning and publishing what was found; half of it is
-// his to answer in, if that takes longer. Chosen: planning takes milliseconds of most models and a
-// second of the largest (tests/bench/plan_scale).
+// The part of a caller's remaining time that is reserved for planning and publishing the result; if
+// that takes longer, half of it remains for the answer. Chosen: planning takes milliseconds for
+// most models and a second for the largest (tests/bench/plan_scale).
 Nanoseconds TimeToFinish(Nanoseconds left) {
   constexpr double kPart = 0.1;
   constexpr Nanoseconds kMost = std::chrono::seconds(5);
   return std::min(kMost, std::chrono::duration_cast<Nanoseconds>(left * kPart));
 }
 
-// The model's picks, for a caller that cannot wait for what others may find.
+// The model's tilings, for a caller that cannot wait for the search.
 std::shared_ptr<const Built> WithoutSearch(const Built& picks, Nanoseconds waited,
                                            std::string_view why) {
   auto built = std::make_shared<Built>(picks);
@@ -48,7 +48,7 @@ std::shared_ptr<const Built> WithoutSearch(const Built& picks, Nanoseconds waite
 
 }  // namespace
 
-// Whether the store has the plan with more of its kernels timed than this one, which was cut short.
+// True if `tuned` was cut short and the stored plan has more kernels timed.
 bool PlanBuilds::IsFurther(const StoredPlan& tuned) {
   if (!GoesOn(tuned.plan.search) || !IsKnown(tuned)) return false;
   auto timed = [](const TileSearch& search) { return search.measured + search.recalled; };
@@ -83,7 +83,7 @@ BuiltOr PlanBuilds::AwaitSearch(const FlightKey& key, const std::shared_ptr<cons
   BuiltOr built = search->result.Wait(turn, tell);
   if (!built.ok() && search->begun) built = search->result.Wait(patience, tell);
   const bool ends = Leave(key, search);
-  // Not for a caller that is gone, though the search that it gave up may have its result at once.
+  // Not for a cancelled caller, even if its search ends at once.
   const bool gone = absl::IsCancelled(waiter.Check());
   if (!built.ok() && !gone && ends && search->begun) {
     built = search->result.Wait(CancelToken(waiter, answer), tell);
@@ -95,8 +95,8 @@ BuiltOr PlanBuilds::AwaitSearch(const FlightKey& key, const std::shared_ptr<cons
                                      : "the service is busy with other searches");
 }
 
-// A search of that key: the one that others want, or a new one. ResourceExhausted, Unavailable: no
-// more of them may wait.
+// Joins or starts the search of `key`. ResourceExhausted, Unavailable: the queue of searches is
+// full or stopped.
 absl::StatusOr<std::shared_ptr<PlanBuilds::Search>> PlanBuilds::Join(
     const FlightKey& key, const std::shared_ptr<const Built>& picks, bool goes_on) {
   MutexLock lock(&mutex_);
@@ -118,13 +118,13 @@ absl::StatusOr<std::shared_ptr<PlanBuilds::Search>> PlanBuilds::Join(
   return search;
 }
 
-// True if nobody wants the search any more, which ends it.
+// Returns true if no waiter remains, which ends the search.
 bool PlanBuilds::Leave(const FlightKey& key, const std::shared_ptr<Search>& search) {
   --searches_waiters_;
   MutexLock lock(&mutex_);
   if (--search->waiters > 0 || search->goes_on) return false;
   search->given_up.Cancel();
-  Forget(key, search);  // who comes now wants another one
+  Forget(key, search);  // later callers start a new one
   return true;
 }
 
@@ -147,7 +147,7 @@ void PlanBuilds::RunSearch(const FlightKey& key, const std::shared_ptr<Search>& 
   search->result.Set(std::move(built));
 }
 
-// Never without a plan: where what was found cannot be planned with, the one that was there.
+// Always returns a plan: the first one if the result of the search cannot be planned.
 std::shared_ptr<const Built> PlanBuilds::SearchAndPlan(const Built& picks, Search* search) {
   const Built::Unsearched& from = *picks.unsearched;
   Bench bench(this, picks.kernels);  // its claims keep what it has made until that is published
@@ -194,7 +194,7 @@ std::shared_ptr<const Built> PlanBuilds::SearchAndPlan(const Built& picks, Searc
   return built;
 }
 
-// The plan of the fastest, with its kernels in `batch`; null if they are the model's picks.
+// The plan with the fastest tilings, with its kernels in `batch`; null if they are the model's.
 absl::StatusOr<std::shared_ptr<const StoredPlan>> PlanBuilds::PlanTuned(
     const Built& picks, const TileSearch& found, Search* search, const Bench& bench,
     std::shared_ptr<Batch>* batch) {

@@ -11,7 +11,7 @@
 namespace fusion {
 namespace {
 
-// The planner knows canonical positions only: puts the caller's names into its message.
+// Replaces the planner's canonical positions in an error by the caller's node names.
 absl::Status NameFailedNodes(const absl::Status& status, const std::vector<std::string>& names) {
   constexpr std::string_view kNameless = "node \"\"";
   absl::optional<absl::Cord> payload = status.GetPayload(kFailedNode);
@@ -29,8 +29,8 @@ absl::Status NameFailedNodes(const absl::Status& status, const std::vector<std::
   return absl::Status(status.code(), StrCat(message, rest));
 }
 
-// Which rules of the request an error is about, for its caller. If it is about those of this
-// service alone, which come first, the service is at fault, not the request: Internal.
+// Names the request's rules that an error is about. If it is about rules of the service only (they
+// precede the request's), the error becomes Internal: the request is not at fault.
 void BlameRules(const absl::Status& failed, const Rules& rules, const Rules& of_request,
                 absl::Status* named) {
   absl::optional<absl::Cord> payload = failed.GetPayload(kFailedRules);
@@ -55,7 +55,7 @@ bool NeedsPlanning(const DumpKinds& dumps) {
                      [](DumpKind kind) { return kind != DumpKind::kGraph; });
 }
 
-// What was measured for a plan that is there, or found to be no use; null: nothing.
+// The finished search of a stored plan; null if it has none.
 std::shared_ptr<const TileSearch> SearchOf(const Plan& plan) {
   if (plan.search.level == 0 || plan.search.state == TileSearchState::kPending) return nullptr;
   return std::make_shared<const TileSearch>(plan.search);
@@ -132,7 +132,7 @@ void FusionPipeline::Stop() {
   builds_.Stop();
 }
 
-// The way of a request, top to bottom.
+// The path of a request, top to bottom.
 absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
                                                      const CancelToken& cancel,
                                                      StageObserver* observer) {
@@ -146,7 +146,7 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
   PlanReply reply;
   reply.warnings = resolved->warnings;
   if (request.explain_miss) {
-    // Before the plan is made, which may put others out.
+    // Before the plan is made and stored, which may evict others.
     ASSIGN_OR_RETURN(reply.miss, RunStage(stages, "miss", [&] {
                        return absl::StatusOr<MissExplanation>(
                            ExplainMiss(resolved->work->full_key, store_, cancel, clock_));
@@ -168,7 +168,7 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
   return reply;
 }
 
-// From the store, or made and published.
+// Answers from the store, or makes and publishes the plan.
 absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& request,
                                     StageContext& stages, PlanReply* reply) {
   ASSIGN_OR_RETURN(bool complete,
@@ -184,7 +184,7 @@ absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& req
     if (!NeedsPlanning(request.dumps)) return absl::OkStatus();
   }
 
-  // What is known but for its kernels or its texts is made again as it was.
+  // A plan whose kernels or texts are missing is made again with the same restrictions.
   UnfusedNodes unfused_nodes = known ? UnfusedNodesOf(reply->stored->plan) : UnfusedNodes();
   WorkPtr work = WithUnused(asked, known ? UnusedOf(reply->stored->plan) : registry_.Quarantined());
   if (known && !searches) work = WithSearch(work, SearchOf(reply->stored->plan));
@@ -201,7 +201,7 @@ absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& req
     bool same = built == unfused_nodes && unused == UnusedOf(planned->stored->plan) &&
                 SameSearch(work->search.get(), search.get());
     if (same || !NeedsPlanning(request.dumps)) return absl::OkStatus();
-    // A kernel failed and its nodes were planned apart, or other tiles are faster: the texts are to
+    // A kernel failed and its nodes were planned apart, or other tiles are faster: the texts must
     // be of that plan.
     work = WithSearch(WithUnused(asked, std::move(unused)), std::move(search));
     return Plan(work, built, stages, reply).status();
@@ -215,7 +215,7 @@ absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& req
       .status();
 }
 
-// Whether the store has the plan with all its kernels; what it has goes into the reply.
+// True if the store has the plan with all its kernels; puts what it has into the reply.
 absl::StatusOr<bool> FusionPipeline::LookUp(const Work& work, PlanReply* reply) {
   Found<StoredPlan> found = store_.GetPlan({work.key, work.full_key});
   if (!found) return false;
@@ -237,7 +237,7 @@ PlannedOr FusionPipeline::Plan(const WorkPtr& work, const UnfusedNodes& unfused_
   ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned,
                    planning_.Plan(work, unfused_nodes, dumps, stages.cancel, &origin,
                                   stages.observer, stages.owner));
-  // Of the plan that is answered, not of one before it.
+  // Keep only the texts of the plan in the answer.
   std::erase_if(stages.dumps, [](const Dump& dump) { return dump.kind != DumpKind::kGraph; });
   stages.dumps.insert(stages.dumps.end(), planned->dumps.begin(), planned->dumps.end());
   reply->lock = planned->lock;
@@ -254,7 +254,7 @@ PlannedOr FusionPipeline::Plan(const WorkPtr& work, const UnfusedNodes& unfused_
   return planned;
 }
 
-// `known`: the plan that the store has with its kernels, whose search was cut short; null: none.
+// `known`: the stored plan with all its kernels, whose search was cut short; null: none.
 absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest& request,
                                          std::shared_ptr<const Planned> planned,
                                          std::shared_ptr<const StoredPlan> known,
@@ -272,7 +272,7 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
   }
   if (!built.ok()) return built.status();
   if (const Nanoseconds searched = (*built)->searched; searched > Nanoseconds(0)) {
-    // Of a build that was under way before this request only a part.
+    // Only the part within this request, if the build began earlier.
     Nanoseconds& took = stages.times.back().took;
     const Nanoseconds own = std::min(searched, took);
     took -= own;

@@ -26,41 +26,41 @@ struct PlanReply {
   CacheOutcome cache = CacheOutcome::kMiss;
   std::vector<StageTime> stages;
   std::vector<Dump> dumps;
-  std::shared_ptr<const PlanLock> lock;  // if DumpKind::kLock was asked for, else null
+  std::shared_ptr<const PlanLock> lock;  // if DumpKind::kLock was requested, else null
   std::vector<std::string> warnings;
-  std::optional<MissExplanation> miss;  // if it was asked for
+  std::optional<MissExplanation> miss;  // if PlanRequest::explain_miss
 };
 
 struct PipelineOptions {
-  /// More than one thread, so that a large graph does not hold up the small ones.
+  /// Use more than one thread, so that a large graph does not delay small ones.
   PlanningOptions planning;
   PlanBuildsOptions builds;
-  /// Graphs of recent requests, so that equal bytes are not imported again.
+  /// Limit of the cache of imported graphs, which saves the import of equal request bytes.
   int64_t recalled_bytes = int64_t{64} << 20;
-  /// For every request, before its own.
+  /// Rules for every request; they precede the request's own rules.
   Rules rules;
-  /// For every request that they apply to.
+  /// Registered kernels for every request that they apply to.
   RegisteredKernels registered;
-  /// Requests with a higher level are planned with this one, and told so.
+  /// Requests with a higher level get this one and a warning.
   int max_opt_level = kMaxOptLevel;
 };
 
-/// The way of a request: bytes -> graph -> key -> store, or plan -> kernels -> workers -> store.
-/// Equal requests at once plan and compile once; what a caller that goes away has started goes on
-/// for the next one, until nobody has wanted it for PlanBuildsOptions::linger. A call holds its
-/// thread until it is answered: for planning at most twice PlanningOptions::limit (once in the
-/// queue, once at work), for compiling as long as the worker pool takes. Thread-safe. Everything
-/// referred to outlives it.
+/// The path of a request: bytes -> graph -> key -> store, or plan -> kernels -> workers -> store.
+///
+/// Equal concurrent requests are planned and compiled once. If all callers leave, work goes on for
+/// PlanBuildsOptions::linger and serves later requests. A call blocks its thread until it is
+/// answered: planning takes at most twice PlanningOptions::limit (once in the queue, once running),
+/// compiling as long as the worker pool takes. Thread-safe. Everything referred to outlives it.
 class FusionPipeline {
  public:
   FusionPipeline(const PipelineOptions& options, std::vector<DeviceSpec> specs,
                  const Toolchain& toolchain, Store& store, WorkerPool& workers, Logger& logger,
                  const Clock& clock = Clock::Real());
-  /// Stop().
+  /// Calls Stop().
   ~FusionPipeline();
 
-  /// Errors are the caller's to read: they name node, tensor or field. See fusion_service.proto for
-  /// the codes. `observer` (may be null) is told how far it is.
+  /// Errors name node, tensor or field in the caller's words; fusion_service.proto lists the codes.
+  /// `observer` (may be null) gets the progress.
   absl::StatusOr<PlanReply> PlanFusion(const PlanRequest& request, const CancelToken& cancel,
                                        StageObserver* observer = nullptr);
 
@@ -68,39 +68,40 @@ class FusionPipeline {
   KernelReply GetKernel(const Digest& key, const CancelToken& cancel,
                         std::optional<std::string_view> tenant = std::nullopt);
 
-  /// ArchiveTrust::remake: plans `claimed` again from its key, and where the file has kernels of it
-  /// compiles and checks them; what is made is stored, whatever the file says. Refused are plans
-  /// whose keys do not hold all that planning needs (see Resolver::WorkOf), and those of which
-  /// plan or kernels differ from what is made. Fails as PlanFusion does when `cancel` ends, and
-  /// with ResourceExhausted or Unavailable if nothing can be stored.
+  /// Implements ArchiveTrust::remake: plans `claimed` again from its key, and compiles and checks
+  /// its kernels if the archive has any. Stores its own result, whatever the archive contains.
+  ///
+  /// A plan is refused (RemadePlan::refused) if its key does not hold everything that planning
+  /// needs (see Resolver::WorkOf), or if plan or kernels differ from this server's. Errors: those
+  /// of PlanFusion when `cancel` ends; ResourceExhausted or Unavailable if nothing can be stored.
   absl::StatusOr<RemadePlan> Remake(const ClaimedPlan& claimed, const CancelToken& cancel);
 
-  /// Failures of kernels that are remembered for a while; those in quarantine are not among them.
+  /// Kernel failures that are remembered for a while; quarantined kernels are not counted.
   int64_t failures() const { return builds_.failures(); }
 
-  /// Ends searches for tiles under way, with what they have found, and those that come.
+  /// As PlanBuilds::EndSearches.
   void EndSearches() { builds_.EndSearches(); }
 
-  /// Tells planning under way to end, and waits until everything has ended; stop the worker pool
-  /// first to make that soon. No call may be running or come.
+  /// Cancels planning and waits until everything has ended; stop the worker pool first to make that
+  /// quick. No call may be running or follow.
   void Stop();
 
-  /// Plans again what was planned lately, and tries again what failed lately: these kernels, or
-  /// everything, planning that took too long included; kernels in quarantine, too. A plan that was
-  /// made without such a kernel stays as it is. How many failures were remembered.
+  /// Forgets remembered plans, and failures: of these kernels, or all of them, planning overruns
+  /// included. Quarantined kernels are also tried again. A stored plan that works around such a
+  /// kernel stays. Returns the number of forgotten failures.
   int64_t Forget(const std::vector<Digest>& kernels, bool all) {
     return builds_.ForgetFailures(kernels, all) + planning_.Forget(/*overruns=*/all);
   }
 
-  /// The registered kernels, and what became of them.
+  /// The registered kernels and their states.
   std::vector<RegisteredCapability> Registered() const { return registry_.Describe(); }
 
-  /// Requests that found equal work under way, and that wait now.
+  /// Requests that joined equal work under way; requests that wait now.
   int64_t shared_total() const { return planning_.shared_total() + builds_.shared_total(); }
   int64_t waiters() const { return planning_.waiters() + builds_.waiters(); }
   int64_t abandoned_total() const { return builds_.abandoned_total(); }
-  /// Bytes of what is kept of recent requests: PipelineOptions::recalled_bytes at most, and
-  /// PlanningOptions::remembered_bytes.
+  /// Bytes of cached imports (at most PipelineOptions::recalled_bytes) and of cached plans (at most
+  /// PlanningOptions::remembered_bytes).
   int64_t recalled_bytes() const { return resolver_.recalled_bytes(); }
   int64_t remembered_bytes() const { return planning_.remembered_bytes(); }
   SearchStats searches() const { return builds_.searches(); }

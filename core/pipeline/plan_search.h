@@ -9,11 +9,11 @@
 
 namespace fusion {
 
-/// What a search has to try of a plan whose search is pending. Candidates are made one kernel after
-/// the other, when the search comes to it. Not thread-safe. Refers to all that it is made from.
+/// The tiling candidates of a plan whose search is pending. Candidates of a kernel are generated
+/// when the search reaches that kernel. Not thread-safe; refers to all constructor arguments.
 class PlanSearch {
  public:
-  /// `planned.model` is not null. Making candidates ends with `until`.
+  /// `planned.model` is not null. Candidate generation stops when `until` ends.
   PlanSearch(const Work& work, const Planned& planned, const Toolchain& toolchain,
              const CancelToken& until);
 

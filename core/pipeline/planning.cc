@@ -29,7 +29,7 @@ int64_t ChargedBytes(const CompileJob& job) {
 }
 
 int64_t ChargedBytes(const Planned& planned) {
-  constexpr int64_t kPartsBytes = 1024;  // what the stages took among them
+  constexpr int64_t kPartsBytes = 1024;  // times of the stages and the like
   int64_t bytes = static_cast<int64_t>(sizeof(planned)) + kPartsBytes;
   // A model is its plan once more, with schedules and programs as values (fitted with glibc 2.36,
   // 2026-11-27; redo: pipeline_test --gtest_filter=*CachedBytes*).
@@ -51,7 +51,7 @@ Planning::Planning(const PlanningOptions& options, const Toolchain& toolchain, L
       flights_(threads_, {.linger = options.linger}, clock),
       overruns_(/*limit=*/4096, clock),
       remembered_(options.remembered_bytes, LargestEntryBytes(options.remembered_bytes)) {
-  // A counter that is there before it counts: its first step is seen.
+  // The counters exist from the start, so that monitoring sees their first step.
   MutexLock lock(&mutex_);
   for (const ProgramPass& pass : options.passes) skipped_passes_[pass.name] = 0;
 }
@@ -82,7 +82,7 @@ PlannedOr Planning::Plan(const WorkPtr& work, const UnfusedNodes& unfused_nodes,
   // Shared with the work, which may go on after this call.
   const bool follows = observer != nullptr && observer->FollowsOthers();
   auto watch = follows ? std::make_shared<StageWatch>() : nullptr;
-  auto late = std::make_shared<std::atomic<bool>>(false);  // made between the look and the flight
+  auto late = std::make_shared<std::atomic<bool>>(false);  // made between the lookup and the flight
   auto make = [this, work, id, dumps, watch, late, owner,
                asked = clock_.Now()](Interest& interest) -> PlannedOr {
     if (!dumps.empty())
@@ -135,7 +135,7 @@ PlannedOr Planning::MakeInTime(const Work& work, const UnfusedNodes& unfused_nod
   } else {
     return planned;
   }
-  if (!dumps.empty()) return overrun;  // it may have been the texts
+  if (!dumps.empty()) return overrun;  // perhaps because of the texts
   overruns_.Remember(DigestOf({work.planning_key, unfused_nodes}), {overrun}, options_.failure_ttl);
   return overrun;
 }
@@ -147,14 +147,14 @@ Digest Planning::DigestOf(const PlanId& id) {
   return Sha256(text);
 }
 
-// What stages make of a canonical graph. Pure but for the clock.
+// Plans a canonical graph and generates its kernels. Pure except for the clock.
 PlannedOr Planning::Make(const Work& work, UnfusedNodes unfused_nodes, StageContext& stages) {
   PlannedModel model;
   NamedKernels kernels;
   const CodegenIdentity codegen = IdentifyCodegen(work.device, toolchain_, work.options);
-  int64_t held = HeapBytes(work.graph);  // what the import has left, constants above all
+  int64_t held = HeapBytes(work.graph);  // memory of the import, mostly constants
   for (;;) {
-    stages.dumps.clear();  // of a plan that was given up
+    stages.dumps.clear();  // of the previous round
     absl::StatusOr<PlannedModel> made = RunStage(stages, "plan", [&] {
       Job::Charge(std::exchange(held, 0));
       Job::Step();
@@ -214,7 +214,7 @@ PlannedOr Planning::Make(const Work& work, UnfusedNodes unfused_nodes, StageCont
   return PlannedOr(std::move(planned));
 }
 
-// A fault of ours, which somebody should hear of.
+// Logs and counts skipped passes, which are bugs.
 void Planning::CountSkipped(const std::vector<SkippedPass>& skipped) {
   for (const SkippedPass& one : skipped) {
     logger_.Warning("pass_skipped", {{"pass", one.pass}, {"reason", one.reason}});

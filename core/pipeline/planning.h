@@ -28,40 +28,41 @@ namespace fusion {
 struct PlanningOptions {
   int threads = 2;
   size_t queue_limit = 256;  // plannings that may wait for a thread
-  /// More, for tenants with fewer plannings under way than that.
+  /// Extra threads, for tenants with fewer running plannings than this.
   int spare_threads = 0;
-  /// Of planning one graph; of waiting for a thread before that.
+  /// Time limit of planning one graph; also of waiting for a thread before that.
   Nanoseconds limit = std::chrono::seconds(60);
   int64_t remembered_bytes = int64_t{64} << 20;
-  /// How long a graph whose planning took longer than the limit is not tried again.
+  /// A graph that exceeded a limit is not planned again for this long.
   Nanoseconds failure_ttl = std::chrono::minutes(10);
-  /// What one planning may take.
+  /// Memory and steps of one planning.
   JobLimits job;
-  /// What all of them may take, with imports; null: no bound. Outlives the Planning.
+  /// Memory of all plannings and imports together; null: unlimited. Outlives the Planning.
   JobMemory* memory = nullptr;
-  /// How long a planning that nobody waits for any more goes on.
+  /// Grace period before an abandoned planning is cancelled.
   Nanoseconds linger = Interest::kForEver;
-  /// What rewrites programs; tests have others.
+  /// The program rewrites; tests replace them.
   std::vector<ProgramPass> passes = ProgramPasses();
 };
 
-/// A plan and how to make its kernels.
+/// A plan and the compile jobs of its kernels.
 struct Planned {
   std::shared_ptr<const StoredPlan> stored;
   std::vector<CompileJob> jobs;  // by plan kernel
   std::vector<StageTime> times;
   std::vector<Dump> dumps;
   std::shared_ptr<const PlanLock> lock;  // with DumpKind::kLock, else null
-  /// What a search makes other cuts from; null where none is pending.
+  /// The source of alternative tilings; null if no search is pending.
   std::shared_ptr<const PlannedModel> model = nullptr;
 };
 using PlannedOr = absl::StatusOr<std::shared_ptr<const Planned>>;
 
 enum class PlanOrigin : uint8_t { kMade, kShared, kRemembered };
 
-/// Makes plans on a few threads of its own, however many requests wait for them: each one once at
-/// a time, none longer than the limit. No single caller can end what others may wait for; when all
-/// have gone it ends after PlanningOptions::linger. Threads are shared fairly between owners.
+/// Makes plans on a few threads of its own, however many requests wait. Equal plannings are shared
+/// while they run; none exceeds the limit. A caller that leaves does not end a planning that others
+/// wait for; without waiters it ends after PlanningOptions::linger. Threads are shared fairly
+/// between owners.
 ///
 ///   PlanOrigin origin;
 ///   auto planned = planning.Plan(work, /*unfused_nodes=*/{}, /*dumps=*/{}, cancel, &origin);
@@ -71,26 +72,27 @@ class Planning {
  public:
   Planning(const PlanningOptions& options, const Toolchain& toolchain, Logger& logger,
            const Clock& clock);
-  /// Stop().
+  /// Calls Stop().
   ~Planning();
 
-  /// The plan of `work` in which the nodes in `unfused_nodes` fuse with nothing; made by this call,
-  /// by an equal one that is under way, or lately. With `dumps` never lately: texts come from the
-  /// values between stages, which are not kept. FailedPrecondition: what the request's lock pins
-  /// does not come out, or cannot be compiled. ResourceExhausted: it takes longer than the limit,
-  /// or took so long lately, or more than PlanningOptions::job, or too much waits to be planned.
-  /// kCancelled or kDeadlineExceeded if `waiter` ends first, which leaves the planning alone.
-  /// Otherwise fails as MakePlan does. `observer` (may be null) is told of the stages, which other
-  /// threads run, while this one waits.
+  /// The plan of `work` in which `unfused_nodes` fuse with nothing. `*origin`: made by this call,
+  /// shared with an equal one under way, or remembered. With `dumps` it is never remembered,
+  /// because the texts come from values between stages, which are not kept.
+  ///
+  /// Errors: FailedPrecondition if the result is not what the request's lock pins, or a pinned
+  /// kernel cannot be generated. ResourceExhausted if planning exceeds the time limit or
+  /// PlanningOptions::job, did so lately, or the queue is full. kCancelled or kDeadlineExceeded if
+  /// `waiter` ends first, which does not end the planning. Otherwise those of MakePlan. `observer`
+  /// (may be null) gets the stages, on this thread.
   PlannedOr Plan(const WorkPtr& work, const UnfusedNodes& unfused_nodes, const DumpKinds& dumps,
                  const CancelToken& waiter, PlanOrigin* origin, StageObserver* observer = nullptr,
                  const WorkOwner& owner = {});
 
-  /// Tells planning under way to end, and waits until it has.
+  /// Cancels planning under way and waits until it has ended.
   void Stop();
 
-  /// Plans again what was planned lately; with `overruns` also what took too long lately, and then
-  /// says how much that was.
+  /// Forgets remembered plans; with `overruns` also the plannings that exceeded a limit. Returns
+  /// the number of forgotten overruns.
   int64_t Forget(bool overruns) {
     {
       MutexLock lock(&mutex_);
@@ -99,13 +101,13 @@ class Planning {
     return overruns ? overruns_.ForgetAll() : 0;
   }
 
-  /// What the plans that were made lately take, with the sources of their kernels.
+  /// Bytes of the remembered plans, sources of their kernels included.
   int64_t remembered_bytes() const {
     MutexLock lock(&mutex_);
     return remembered_.cost();
   }
 
-  /// By pass how many plans were made without it because it broke them.
+  /// Number of plans that were made without a pass because the pass broke them, by pass.
   std::map<std::string, int64_t> skipped_passes() const {
     MutexLock lock(&mutex_);
     return skipped_passes_;
@@ -115,7 +117,7 @@ class Planning {
   int64_t waiters() const { return flights_.waiters(); }
 
  private:
-  // What is made under other restrictions is another plan.
+  // Other unfused nodes make another plan.
   using PlanId = std::pair<Digest, UnfusedNodes>;
   static Digest DigestOf(const PlanId& id);
 

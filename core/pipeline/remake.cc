@@ -1,4 +1,4 @@
-// Plans of archives that nobody vouches for.
+// Plans of unsigned archives.
 #include "core/pipeline/plan_fusion.h"
 
 namespace fusion {
@@ -9,10 +9,10 @@ RemadePlan Unverified(const Parts&... parts) {
   return {.kernels = 0, .refused = StrCat(kUnverified, parts...)};
 }
 
-// A plan that went around something that failed where it was made.
+// A plan that works around a failure on the server that made it.
 bool IsDetour(const Plan& plan) { return !UnfusedNodesOf(plan).empty() || !UnusedOf(plan).empty(); }
 
-// What the file says of kernels beside what was made; empty: the same.
+// How the kernels of the archive differ from those made here; empty: they are equal.
 std::string WhyUnlike(const ClaimedPlan& claimed, const Built& built) {
   std::map<Digest, Digest> made;
   for (const auto& kernel : built.kernels) made[kernel->key] = kernel->content;
@@ -27,7 +27,7 @@ std::string WhyUnlike(const ClaimedPlan& claimed, const Built& built) {
   return "";
 }
 
-// Without it, there is nothing to go on for.
+// If nothing can be stored, the import must end.
 absl::Status CheckStored(const std::vector<std::string>& warnings) {
   for (const std::string& warning : warnings) {
     if (warning.starts_with(kNotStored)) return ResourceExhausted(warning);
@@ -47,7 +47,7 @@ absl::StatusOr<RemadePlan> FusionPipeline::Remake(const ClaimedPlan& claimed,
   if (!of_key.ok()) return Unverified(Message(of_key.status()));
   const WorkPtr work =
       WithModelName(WithUnused(*of_key, registry_.Quarantined()), claimed.plan.model_name);
-  // Requests that wait go before it.
+  // Requests take precedence.
   const WorkOwner owner{.tenant = claimed.tenant, .background = true};
   PlanOrigin origin = PlanOrigin::kMade;
   const PlannedOr planned =

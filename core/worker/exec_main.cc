@@ -29,7 +29,7 @@
 
 namespace {
 
-// What a shell uses for "cannot be executed".
+// The exit code of shells for "cannot be executed".
 constexpr int kCannotStart = 126;
 
 [[noreturn]] void Fail(const char* what, const char* argument) {
@@ -52,7 +52,7 @@ void Limit(__rlimit_resource resource, const char* text) {
   if (setrlimit(resource, &limit) != 0) Fail("setrlimit", text);
 }
 
-// Where memory runs out the kernel ends this program and what it starts, not the service.
+// If memory runs out, the kernel kills this program and its descendants before the service.
 void GoFirst() {
   const int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
   if (fd < 0) return;  // a machine without it, or inherited: files are out of reach by then

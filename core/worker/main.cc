@@ -34,7 +34,7 @@ constexpr Nanoseconds kSendLimit = std::chrono::seconds(30);
 // Only bounds the wait; the next job, or the server's end, ends it.
 constexpr Nanoseconds kIdleSlice = std::chrono::seconds(60);
 
-// Ends as the process did that ran a kernel: the server knows what that means.
+// Ends as the process that ran the kernel did; the server interprets the exit status.
 [[noreturn]] void EndLike(int wait_status) {
   if (!WIFSIGNALED(wait_status))
     _exit(WEXITSTATUS(wait_status) == 0 ? 1 : WEXITSTATUS(wait_status));
@@ -43,14 +43,14 @@ constexpr Nanoseconds kIdleSlice = std::chrono::seconds(60);
   _exit(1);
 }
 
-// The reply of `body`, which is called where kernels may run. Without one this process ends.
+// Runs `body` confined and returns its reply. Ends this process if there is none.
 template <typename Reply>
 absl::StatusOr<Reply> Confined(Sandbox sandbox, const std::function<Reply()>& body) {
   ASSIGN_OR_RETURN(RunnerEnd end,
                    CallConfined(sandbox, [&] { return EncodeReply(WorkerReply(body())); }));
   if (!end.answered) EndLike(end.wait_status);
   absl::StatusOr<WorkerReply> reply = DecodeReply(end.answer);
-  // A kernel that speaks for the program it runs in has taken it over.
+  // A kernel that sends other replies has taken over its process.
   if (!reply.ok() || !std::holds_alternative<Reply>(*reply)) _exit(1);
   return std::get<Reply>(*std::move(reply));
 }

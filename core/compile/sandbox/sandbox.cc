@@ -9,7 +9,7 @@
 namespace fusion {
 namespace {
 
-// Enters one layer; adds what it says of itself to `level`.
+// Enters one layer; appends its description to `level`.
 absl::Status AddLayer(Sandbox sandbox, Sandbox layer, const absl::StatusOr<std::string>& entered,
                       std::string* level) {
   if (entered.ok()) {

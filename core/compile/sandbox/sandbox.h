@@ -9,13 +9,13 @@
 
 namespace fusion {
 
-/// What confines the worker processes, weakest first; each but kAuto takes in those before it. Only
-/// kBwrap does so as far as the machine has them: see IsWeakSandbox for what it came to.
+/// Confinement of the worker processes, weakest first; each level includes those before it. kBwrap
+/// includes them only if the machine has them: see IsWeakSandbox for the level that was reached.
 enum class Sandbox : uint8_t {
   kNone,      // resource limits only
   kSeccomp,   // system calls are filtered
-  kLandlock,  // and files outside a list cannot be opened
-  kBwrap,     // and there is nothing else to see: namespaces of bubblewrap around the worker
+  kLandlock,  // only files of a list can be opened
+  kBwrap,     // only these files exist: namespaces of bubblewrap around the worker
   kAuto       // the strongest that works here
 };
 inline constexpr std::array kSandboxes = {Sandbox::kAuto, Sandbox::kBwrap, Sandbox::kLandlock,
@@ -23,32 +23,35 @@ inline constexpr std::array kSandboxes = {Sandbox::kAuto, Sandbox::kBwrap, Sandb
 
 /// "auto", "bwrap", "landlock", "seccomp", "none".
 std::string_view SandboxName(Sandbox sandbox);
-/// InvalidArgument with the names there are.
+/// InvalidArgument, with all names, for an unknown name.
 absl::StatusOr<Sandbox> ParseSandbox(std::string_view name);
 
-/// What a compiler needs to read and execute on any machine: where programs and libraries lie.
+/// Directories of programs and libraries that a compiler needs on any machine.
 const std::vector<std::string>& ToolchainDirectories();
 
-/// Confines this process, which runs compilers, and all that it starts: they read and execute what
-/// lies in ToolchainDirectories() or `readable`, write below the current directory, change no
-/// rights, owners and times of files and nothing about other processes, and have no network, no
-/// tracing, no mounts, no new namespaces and no new privileges. Refused calls fail with EPERM or
-/// EACCES. There is no way back. Signals are for fusion-exec to refuse: this process needs them.
+/// Confines this process, which runs compilers, and all its descendants. They can read and execute
+/// files in ToolchainDirectories() and `readable`, and write below the current directory. They
+/// cannot change rights, owners or times of files or affect other processes, and have no network,
+/// tracing, mounts, new namespaces or new privileges. Refused calls fail with EPERM or EACCES. This
+/// cannot be undone. Signals are not refused here, because this process sends them; fusion-exec
+/// refuses them.
 ///
-/// Returns the level reached, for people: "landlock-7 seccomp no_new_privs rlimits" (the number is
-/// the version of landlock; rlimits are fusion-exec's). FailedPrecondition, saying what is missing,
-/// if that is less than `sandbox`; with kAuto and kBwrap less is fine. Call once, before other
-/// threads exist.
+/// Returns the level reached, for display: "landlock-7 seccomp no_new_privs rlimits" (the number is
+/// the version of landlock; rlimits are set by fusion-exec). FailedPrecondition, naming what is
+/// missing, if the level is below `sandbox`; with kAuto and kBwrap a lower level is accepted. Call
+/// once, before other threads exist.
 absl::StatusOr<std::string> ConfineCompilers(Sandbox sandbox,
                                              const std::vector<std::string>& readable);
 
-/// Confines this process, which runs kernels, further: besides computing, with threads, it can do
-/// nothing but talk over the descriptors it has and load what is in its memory. No file is opened
-/// by its path, nothing is written, started, killed, traced or connected to. As above.
+/// Confines this process, which runs kernels, further: it can compute, with threads, use the
+/// descriptors that it has and load code from its memory. It cannot open a file by path, and cannot
+/// write files, start, kill or trace processes, or connect. Result, errors and calling rules as
+/// ConfineCompilers.
 absl::StatusOr<std::string> ConfineKernels(Sandbox sandbox);
 
-/// True for a level, in words, that is weaker than landlock and seccomp together. Any version of
-/// landlock will do: what the first ones lack (truncate, signals), the filters refuse.
+/// True if `level` (a result of the functions above) is weaker than landlock and seccomp together.
+/// Any version of landlock suffices: the filters refuse what early versions do not (truncate,
+/// signals).
 bool IsWeakSandbox(std::string_view level);
 
 }  // namespace fusion

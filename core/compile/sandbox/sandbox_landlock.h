@@ -7,17 +7,16 @@
 
 namespace fusion {
 
-/// Files that a confined process may still open; paths of directories stand for all below them.
-/// Those that do not exist are left out.
+/// Files that a confined process may still open; a directory includes everything below it. Missing
+/// paths are ignored.
 struct LandlockRules {
   std::vector<std::string> readable;  // to read and execute
   std::vector<std::string> writable;  // anything
 };
 
-/// Refuses this process, and all that it starts from now on, every file but those of `rules`
-/// (EACCES), and as far as the kernel can: TCP (version 4), and signals and abstract sockets of
-/// processes outside (version 6). Needs no_new_privs. May be called again; what one call refuses
-/// no later one allows.
+/// Denies this process and all its later descendants every file outside `rules` (EACCES). If the
+/// kernel supports it, also denies TCP (landlock version 4), and signals and abstract sockets of
+/// processes outside (version 6). Needs no_new_privs. Repeated calls only restrict further.
 ///
 /// Returns "landlock-<version>" of the kernel. FailedPrecondition if it has none.
 absl::StatusOr<std::string> EnterLandlock(const LandlockRules& rules);

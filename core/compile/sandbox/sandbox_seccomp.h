@@ -6,18 +6,19 @@
 
 namespace fusion {
 
-/// Filters of system calls for this process and all that it starts; what they refuse fails with
-/// EPERM. They need no_new_privs, and add up. Both return "seccomp"; FailedPrecondition if the
-/// kernel, or a container, forbids filters.
+/// System call filters for this process and all its descendants; refused calls fail with EPERM.
+/// They need no_new_privs, and accumulate. Both return "seccomp"; FailedPrecondition if the kernel,
+/// or a container, forbids filters.
 
-/// For processes that run compilers: everything but sockets, tracing, mounts, namespaces, modules,
-/// eBPF, keys and the like, truncating what is not open for writing, rights, owners, times and
-/// attributes of files, and limits, priorities and CPUs of other processes.
+/// For processes that run compilers. Refuses sockets, tracing, mounts, namespaces, modules, eBPF,
+/// keys and the like; truncating files that are not open for writing; changing rights, owners,
+/// times and attributes of files; and changing limits, priorities and CPUs of other processes.
+/// Allows everything else.
 absl::StatusOr<std::string> EnterCompilerFilter();
 
-/// For a process that runs kernels: nothing but memory, threads, clocks, its own signals, and
-/// reading and writing descriptors that it has. Files may be opened for reading, as far as landlock
-/// lets it.
+/// For a process that runs kernels. Allows memory, threads, clocks, its own signals, and reading
+/// and writing of its descriptors; opening files for reading, if landlock allows it. Refuses
+/// everything else.
 absl::StatusOr<std::string> EnterKernelFilter();
 
 }  // namespace fusion

@@ -8,7 +8,8 @@
 
 namespace fusion {
 
-/// The symbols that these numbers, by point, depend on; all of them where that is not known.
+/// The symbols that `numbers` (one value for each of `points`) depend on; all symbols of the family
+/// if that is unknown.
 std::vector<std::string> DecidingNames(const ShapeFamily& family, const std::vector<Units>& points,
                                        const std::vector<double>& numbers);
 

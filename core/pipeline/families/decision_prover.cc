@@ -11,7 +11,7 @@ namespace {
 
 using Keeps = ShapeDecision::Keeps;
 
-// How a polynomial lies to 0 over a box of the symbols.
+// Possible signs of a polynomial over a box of the symbols.
 struct SignRange {
   bool below = false;  // it may be below 0 somewhere
   bool zero = false;
@@ -22,8 +22,8 @@ SignRange Join(SignRange a, const SignRange& b) {
   return {a.below || b.below, a.zero || b.zero, a.above || b.above};
 }
 
-// By interval arithmetic, on halves of the box where that does not settle it. Sound: what may be is
-// said, and sometimes more.
+// Interval arithmetic; bisects the box if the result is undecided. Sound but conservative: it may
+// report a sign that does not occur.
 SignRange SignOf(const SizeExpr& size, Units least, Units most, int depth) {
   constexpr int kMostHalvings = 12;
   const std::optional<int64_t> low = size.LowerBound(least, most);
@@ -47,8 +47,8 @@ SignRange SignOf(const SizeExpr& size, Units least, Units most, int depth) {
   return Join(first, SignOf(size, second_least, most, depth + 1));
 }
 
-// Whole numbers that are the given ones times one power of two; nullopt: there are none of a
-// moderate size.
+// Integers that are `numbers` scaled by one power of two; nullopt if there are none of moderate
+// size.
 std::optional<std::vector<int64_t>> Scaled(const std::vector<double>& numbers) {
   constexpr double kExact = 9007199254740992;  // 2^53
   constexpr int kMostBits = 24;
@@ -64,8 +64,8 @@ std::optional<std::vector<int64_t>> Scaled(const std::vector<double>& numbers) {
   return std::nullopt;
 }
 
-// Whether points at which the symbols of `subset` have the same values have the same number, and
-// there are such points with other values of the other symbols.
+// True if points with equal values of the symbols in `subset` have equal numbers, and some such
+// points differ in the other symbols.
 bool Decide(const std::vector<size_t>& subset, const std::vector<Units>& points,
             const std::vector<double>& numbers) {
   std::map<Units, std::pair<double, size_t>> first;  // the number, and at which point
@@ -104,7 +104,7 @@ std::vector<std::string> DecidingNames(const ShapeFamily& family, const std::vec
 
 namespace {
 
-// Proves that what import decided at some points holds for all values between them.
+// Proves that the decisions of import at some points hold for all values between them.
 class DecisionProver {
  public:
   DecisionProver(const ShapeFamily& family, const std::vector<CheckedPoint>& points)

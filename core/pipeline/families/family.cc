@@ -12,9 +12,9 @@
 namespace fusion {
 namespace {
 
-// Where a variant for few elements is compared with the plan that it is of, by `measure`: with the
-// smallest values, what it is cut for, and no more elements than there of one symbol alone. Where
-// there are none at all nothing is computed.
+// Points at which a variant for few elements is compared with its plan, by `measure`: the smallest
+// values, the values of its tilings, and points where one symbol alone gives no more elements than
+// that. Points without elements are left out.
 std::map<int64_t, std::vector<Units>> ComparedPoints(const ShapeFamily& family,
                                                      const SizeExpr& measure) {
   const Units least = LeastUnits(family.few_symbols);
@@ -37,16 +37,15 @@ std::map<int64_t, std::vector<Units>> ComparedPoints(const ShapeFamily& family,
   return out;
 }
 
-// The largest measure at which the variant runs. Up to there the variant is no slower than the
-// plan: the ratios of their times at all points, multiplied, are at most 1. nullopt: no range gains
-// enough.
+// The largest measure up to which the variant is no slower than the plan: the product of the ratios
+// of their times at all points is at most 1. nullopt: no range gains enough.
 absl::StatusOr<std::optional<int64_t>> BestEnd(const ShapeFamily& family, const SizeExpr& measure,
                                                const FamilyMaker& plan, const FamilyMaker& variant,
                                                const CancelToken* cancel) {
   // Half of what estimates of small kernels are off by (medians of `fusionctl bench` on bert_layer
   // and llama_small, 1..16 rows, 2026-11, AVX-512, 2 cores): it is worth kernels to compile.
   constexpr double kWorthAVariant = 1.05;
-  // As much as they are off by: that one point alone outweighs no two others.
+  // The error of these estimates: it limits the weight of a single point.
   const double most_counted = std::log(1.1);
   double sum = 0;
   double best = 0;
@@ -96,7 +95,7 @@ absl::Status AddVariant(PlanVariant variant, PlannedModel planned, NamedKernels 
   return absl::OkStatus();
 }
 
-// What the answer says of the samples that the last variant is for.
+// Sets the reported times of the samples that the last variant serves.
 void TellOfVariant(const FamilyMaker& maker, Plan* plan) {
   const int variant = static_cast<int>(plan->variants.size()) - 1;
   for (PlanSample& sample : plan->samples) {

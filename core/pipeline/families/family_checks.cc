@@ -21,9 +21,9 @@ namespace {
 
 using Keeps = ShapeDecision::Keeps;
 
-// Loop points that comparing two programs by their values may take, for each of them.
+// Most loop points of each of two programs that are compared by values.
 constexpr double kMostComparedPoints = 0x1p27;
-// And elements of all their values: some are held as f64, and outputs of one beside the other.
+// Most elements of all their values: some are held as f64, and outputs of both at the same time.
 constexpr double kMostComparedElements = 0x1p23;
 
 // ---- values of the symbols in the caller's words ----
@@ -38,8 +38,8 @@ std::string Shown(const ShapeFamily& family, const Units& units) {
 
 // ---- programs ----
 
-// Numbers with which a program compares values, and its constant tables, sorted, as text. Random
-// inputs need not reach a threshold, so that equal results do not prove equal thresholds.
+// The numbers with which a program compares values, and its constant tables, sorted, as text.
+// Random inputs need not reach a threshold, so equal results do not prove equal thresholds.
 std::vector<std::string> ThresholdsIn(const Program& program) {
   std::vector<std::string> out;
   for (const Value& value : program.values) {
@@ -93,16 +93,16 @@ std::set<ScalarOp> FunctionsIn(const Program& program) {
   return out;
 }
 
-// Whether one of two sorted lists has all that the other one has: an op may be made in another way
-// for a few elements.
+// True if one of two sorted lists contains the other: an op may be lowered differently for few
+// elements.
 template <class List>
 bool OneHoldsTheOther(const List& a, const List& b) {
   return std::includes(a.begin(), a.end(), b.begin(), b.end()) ||
          std::includes(b.begin(), b.end(), a.begin(), a.end());
 }
 
-// How often two programs are compared on random inputs. Of a single number many draws are equal by
-// accident: -x is |x| of half of them.
+// Number of comparisons of two programs on random inputs. Many draws of a single number are equal
+// by accident: -x is |x| for half of them.
 int DrawsOf(const Program& program) {
   constexpr double kWantedElements = 4096;
   constexpr double kMostDraws = 64;
@@ -131,9 +131,9 @@ absl::StatusOr<std::vector<HostTensor>> OutputsOf(const Program& program, const 
   return EvaluateBoxes(program, WholeOutputs(program), value, {.cancel = cancel});
 }
 
-// Whether two programs give the same values on random inputs. They do not count as alike if each
-// compares with a number, or computes by a function, that the other one lacks. FailedPrecondition
-// if there are too many elements to find out.
+// True if two programs give the same values on random inputs. They count as different if each
+// compares with a number, or uses a function, that the other lacks. FailedPrecondition if they have
+// too many elements to compare.
 absl::StatusOr<bool> ComputeAlike(const Program& a, const Program& b, const CancelToken* cancel) {
   if (!OneHoldsTheOther(ThresholdsIn(a), ThresholdsIn(b)) ||
       !OneHoldsTheOther(FunctionsIn(a), FunctionsIn(b))) {
@@ -165,8 +165,8 @@ absl::StatusOr<bool> ComputeAlike(const Program& a, const Program& b, const Canc
   return true;
 }
 
-// A body that says of axes of one coordinate what it would say of others: where that is read, a
-// number and the coordinate are the same place.
+// Normalises reads along axes of one coordinate: the coordinate and the number 0 denote the same
+// place.
 void SettleUnitAxes(LoopBody* body) {
   auto unit = [&](int axis) {
     const Dim& extent = body->axes[static_cast<size_t>(axis)].extent;
@@ -186,7 +186,7 @@ void SettleUnitAxes(LoopBody* body) {
   });
 }
 
-// The same storage order, said in one way: dims of one element lie anywhere.
+// Normalises the storage order: dims of one element may have any position in it.
 void SettleOrder(Value* value) {
   if (value->order.empty()) return;
   const Dims dims = value->type.shape.ToDims();
@@ -264,7 +264,7 @@ class ProgramChecker {
     if (!expected.ok()) return false;
     if (*expected == difference->own) return true;
     difference->expected = *expected;
-    // A dim of 1 or 0 may be said in another way and mean the same.
+    // Equal programs may express a dim of 1 or 0 differently.
     absl::StatusOr<Program> parsed = ParseProgram(*expected);
     if (!parsed.ok()) return false;
     if (SettledText(*parsed) == SettledText(own)) return true;
@@ -287,8 +287,8 @@ class ProgramChecker {
                               " would compute; ", WayOut(names));
   }
 
-  // The first node that decides something else here than at most points, and by which dims; empty:
-  // there is none.
+  // The first node whose decision differs here from that at most points, and the deciding dims;
+  // empty if there is none.
   std::string DecidedBy(const CheckedPoint& point, const std::vector<CheckedPoint>& points,
                         std::vector<std::string>* names) const {
     for (size_t other : {points.size() / 2, points.size() - 1, size_t{0}}) {
@@ -342,7 +342,7 @@ class ProgramChecker {
     return DecidingNames(family_, units, numbers);
   }
 
-  // The node of the first line from the first difference on that an operator gives; else of the
+  // The node of the first line at or after the first difference that has an operator; else of the
   // last one before it.
   std::string FirstDifference(const std::string& a, const std::string& b) const {
     const std::vector<std::string_view> first = StrSplit(a, '\n');

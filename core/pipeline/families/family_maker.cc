@@ -21,7 +21,7 @@ absl::StatusOr<NamedKernels> FamilyMaker::Run() {
     absl::StatusOr<PlannedModel> planned = MakeMember(member.graph, device_, options_, cancel_);
     if (WasGivenUp(planned.status())) return planned.status();
     if (!planned.ok()) {
-      // What a lock of the largest says is not possible here.
+      // The tilings of the largest plan are impossible for this member.
       const bool form =
           absl::IsInvalidArgument(planned.status()) || absl::IsFailedPrecondition(planned.status());
       return AtMember(member, planned.status(), form);
@@ -55,7 +55,7 @@ absl::Status FamilyMaker::Refusal(const absl::Status& why) const {
   const std::string message(told);
   constexpr std::string_view kOptions = "options.dim_ranges";
   std::vector<int> blamed = blamed_;
-  // Where no group is to blame, the plan of all of them is.
+  // If no group is to blame, name the nodes of all groups.
   for (const PlanGroup& group : model_.plan.groups) {
     if (blamed_.empty()) blamed.insert(blamed.end(), group.nodes.begin(), group.nodes.end());
   }
@@ -370,7 +370,8 @@ absl::Status FamilyMaker::AddKernel(const std::vector<int>& key, const Backend* 
   texts_.emplace_back();
   if (schedules.IsStatic()) return AddStatic(KernelOf(0, key), backend, &planned);
   texts_.back() = schedules;
-  // Not as it was lowered there: what holds for 512, a power of two, need not for others.
+  // Use the general text, not the lowered one: what holds for 512, a power of two, need not hold
+  // for other sizes.
   ASSIGN_OR_RETURN(most.text, schedules.At(most_));
   ASSIGN_OR_RETURN(most.schedule, ParseSchedule(most.text));
   std::vector<bool> varies;

@@ -13,7 +13,8 @@
 
 namespace fusion {
 
-/// The plan of each member beside that of the largest one.
+/// Generalises the plan of the largest member by comparing it with the plans of all members
+/// (MakeFamily). One use; not thread-safe. All arguments outlive it.
 class FamilyMaker {
  public:
   // `symbols`: those of the family, or of a variant.
@@ -32,16 +33,16 @@ class FamilyMaker {
 
   absl::StatusOr<NamedKernels> Run();
 
-  // Why there is no one plan, in the words of the model.
+  // The error for the caller: `why` with the nodes and dims of the model.
   absl::Status Refusal(const absl::Status& why) const;
 
-  // Estimated time of a run where symbols have these values, once Run has made the kernels;
-  // nullopt: it is not known.
+  // Estimated microseconds of a run at these values, after Run; nullopt if unknown.
   std::optional<double> TimeAt(const Units& units) const;
 
  private:
-  // `why` kernels are not the same at a member, with its values. Forms that differ have an advice:
-  // windows that divide a dim evenly at some of its values only are the common case.
+  // `why` with the values of the member. `form`: the kernels have another form there; the message
+  // then suggests a multiple, because windows that divide a dim evenly at some of its values only
+  // are the common case.
   absl::Status AtMember(const FamilyMember& member, const absl::Status& why, bool form) const;
 
   absl::Status CheckAlike(const Plan& plan);
@@ -50,52 +51,53 @@ class FamilyMaker {
 
   absl::StatusOr<SizeExpr> Fit(const std::vector<int64_t>& values);
 
-  // One of a plan's tensors in every member.
+  // Fits the sizes of one tensor over all members.
   absl::Status SizeTensor(size_t t);
 
-  // Memory that bodies of loops lie in is nobody's by itself, and as large as it must be at most.
+  // Fits the sizes of all tensors that a launch, input, output or weight names. Memory that only
+  // holds the tensors of loop bodies keeps its largest size.
   absl::Status SizeTensors();
 
-  // No kernel reads an input if the graph uses its shape alone. That shape may be the only place
-  // that tells the value of a symbol, so the plan gets a tensor for it.
+  // Adds a plan tensor for each input of which the graph uses the shape only: no kernel reads it,
+  // but its shape may be the only source of a symbol's value.
   void AddUnreadInputs();
 
-  // Nullopt: what its dims are at the members is not known.
+  // Nullopt if its dims at the members are unknown.
   std::optional<PlanTensor> UnreadInput(size_t input);
 
   absl::Status SizeLoops();
 
-  // What shares memory within a launch must do so element by element in every member.
+  // Tensors that share memory within a launch must do so element by element in every member.
   absl::Status CheckInPlace();
 
-  // The nodes that a refusal is about.
+  // Adds the nodes of a group to those that a refusal names.
   void Blame(int group);
 
   const Schedule& ScheduleOf(const PlanLaunch& launch) const;
 
-  // Kernels of the largest member that are one there may be several here.
+  // Makes the kernels. Equal kernels of the largest member may become several.
   absl::Status MakeKernels();
 
   const PlannedKernel& KernelOf(size_t member, const std::vector<int>& key) const;
 
   absl::Status AddKernel(const std::vector<int>& key, const Backend* backend);
 
-  // What the kernel of a family is: its source, and all that it was proven and checked for. The
-  // same source for another range is another kernel.
+  // The text that identifies a kernel of a family: its source, and everything that it was proven
+  // and checked for. The same source for another range is another kernel.
   std::string KeyTextOf(const GeneralSource& general, const CompileJob& job) const;
 
-  // The same kernel whatever the symbols are: that of a plan without them.
+  // Adds a kernel that does not depend on the symbols; it equals that of a plan without symbols.
   absl::Status AddStatic(const PlannedKernel& kernel, const Backend* backend, PlanKernel* planned);
 
-  // No dim is ever longer than in the largest member, which local buffers are made for.
-  // `varies`: which dims are not as long in every member.
+  // Checks that no dim exceeds its length in the largest member, which sizes local buffers.
+  // `varies`: the dims whose lengths differ between members.
   absl::Status CheckExtents(const Schedule& most, const std::vector<int>& key,
                             std::vector<bool>* varies);
 
   absl::Status CheckNeeds(const GeneralSource& general) const;
 
-  // Cases to check: the corners, where each symbol is shorter or longer than others, and some
-  // values between.
+  // Adds the cases of the kernel's check: the corners, points where each symbol is shorter or
+  // longer than the others, and some between.
   absl::Status AddMembers(const GeneralText& schedules, const std::vector<std::string>& references,
                           const std::vector<SizeExpr>& sizes, CompileJob* job) const;
 
@@ -113,7 +115,7 @@ class FamilyMaker {
   std::map<std::vector<int64_t>, std::optional<SizeExpr>> fits_;
   CodegenIdentity codegen_;
   std::vector<int> blamed_;
-  std::vector<std::optional<GeneralText>> texts_;  // of schedules, by kernel; static ones have none
+  std::vector<std::optional<GeneralText>> texts_;  // of schedules, by kernel; nullopt: static
   NamedKernels named_;
 };
 

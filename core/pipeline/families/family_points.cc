@@ -16,10 +16,10 @@ namespace {
 constexpr size_t kMembers = 7;
 // Below this, products of small primes and constants of a model are easily equal.
 constexpr int64_t kSmallestPrime = 11;
-// From here on there are as many primes as it takes in the upper half of a range, for each symbol.
+// Ranges from this length on have enough primes in their upper half for every symbol.
 constexpr int64_t kLongRange = 256;
 constexpr int64_t kSeveralValues = 8;
-// So many times as many elements are many more.
+// The factor of elements from which a variant for few elements is worth trying.
 constexpr int64_t kManyTimes = 16;
 
 bool IsPrime(int64_t n) {
@@ -29,8 +29,8 @@ bool IsPrime(int64_t n) {
   return n > 1;
 }
 
-// With a dim of 0 there is nothing to compute, and one of 1 is no dim of a kernel that is cut for
-// it alone.
+// A dim of 0 has nothing to compute, and a kernel that is tiled for a dim of 1 alone does not loop
+// over it.
 int64_t SmallestOf(const DimRange& s) {
   return std::max<int64_t>(std::min<int64_t>(2, s.most / s.multiple), s.least / s.multiple);
 }
@@ -47,7 +47,7 @@ int64_t MiddleOf(int64_t least, int64_t most) {
 
 namespace {
 
-// Symbols by largest value, in groups whose ranges overlap: of two of one group either may be the
+// Symbols by largest value, in groups whose ranges overlap: within a group any symbol may be the
 // longer one.
 std::vector<std::vector<size_t>> Overlapping(const std::vector<DimRange>& symbols) {
   std::vector<size_t> order(symbols.size());
@@ -65,8 +65,8 @@ std::vector<std::vector<size_t>> Overlapping(const std::vector<DimRange>& symbol
   return groups;
 }
 
-// At point i symbol number k of a group gets what was meant for number i + k. So none is longer
-// than another one at every point, and what follows from that differs between the points.
+// Rotates values within a group: at point i symbol k gets the value of symbol i + k. So no symbol
+// is longer than another one at every point.
 void TakeTurns(const std::vector<size_t>& group, std::vector<Units>* points) {
   for (size_t i = 0; i < points->size(); ++i) {
     Units& point = (*points)[i];
@@ -165,7 +165,7 @@ std::vector<int64_t> ValuesToCheck(const DimRange& s) {
     add(least + static_cast<int64_t>(part * static_cast<double>(most - least)));
     add(static_cast<int64_t>(first * std::pow(ratio, part)));
   }
-  // Where roundings coincide, what comes next.
+  // If rounding made values coincide, take the next ones.
   for (int64_t value = least + 2; out.size() < 4 + kBetween && value < most; ++value) add(value);
   return out;
 }
@@ -225,8 +225,8 @@ CheckPointList CheckPoints(const std::vector<DimRange>& symbols) {
     longest = std::max(longest, values.back().size());
   }
   std::set<Units> points;
-  // Each turn moves the values of symbol s by another part of its list: each end meets several
-  // values of the other symbols.
+  // Each turn shifts the list of symbol s by another part: each end then meets several values of
+  // the other symbols.
   const size_t turns = symbols.size() == 1 ? 1 : 3;
   for (size_t turn = 0; turn < turns; ++turn) {
     for (size_t i = 0; i < longest; ++i) {

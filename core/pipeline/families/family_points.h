@@ -10,49 +10,50 @@ namespace fusion {
 /// Values of the symbols of a family, in units of their multiples.
 using Units = std::vector<int64_t>;
 
-// Values of the symbols of a family, in units of their multiples, at which something is planned.
+// This file chooses the values of a family's symbols at which something is imported, planned or
+// checked.
 
-/// Which symbols take their members' values from within a short range; the others take primes
-/// beyond it. Of a long range members are always within.
+/// By symbol: whether a short range (below 256 units) gives its members values within the range.
+/// Otherwise its members get primes beyond it. Members of a long range are always within it.
 using Inside = std::vector<bool>;
 
-/// What to try, in this order: none of them, those with several values, each one by itself, all of
-/// them. Values beyond a range may be of another form than those within it; of a range of few
-/// values they tell products of dims apart.
+/// The choices of Inside to try, in this order: none, the short ranges with at least 8 units, each
+/// short range alone, all of them. Values beyond a range may have another form than those within;
+/// values within a range of few units may not tell products of dims apart.
 std::vector<Inside> MemberPlaces(const std::vector<DimRange>& symbols);
 
-/// Units of the members of a family: primes below the largest value of a long range, which a table
-/// may end with; of a short one as `inside` says. Of two symbols that may stand in either order,
-/// neither is the larger one at every point.
+/// The members of a family: primes below the largest value of a long range (a table may end there);
+/// for a short range as `inside` says. Of two symbols whose ranges overlap, neither is the larger
+/// one at every point.
 std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols,
                                                const Inside& inside);
 
-/// Units of its samples, in ascending order: smallest, likely and middle values, and some between
-/// the smallest and those.
+/// The samples of a family, in ascending order: smallest, likely and middle values, and FewPoint.
+/// Values of 0 and 1 are avoided where the range allows it.
 std::vector<std::vector<int64_t>> SamplePoints(const std::vector<DimRange>& symbols);
 
-/// Values at which what is planned for all of them is compared with the graph itself.
+/// Points at which a family is compared with the graph itself.
 struct CheckPointList {
   std::vector<std::vector<int64_t>> units;
-  bool exhaustive = false;  // they are all values that there are
+  bool exhaustive = false;  // `units` are all combinations of values
 };
 
-/// Where every symbol is at an end of its range: all such points of a few symbols; of many those
+/// Points with every symbol at an end of its range: all of them for up to 4 symbols; else those
 /// with one symbol at the other end than all others.
 std::vector<std::vector<int64_t>> Corners(const std::vector<DimRange>& symbols);
 
-/// All values of few. Else the corners, the ends of each range and their neighbours, each with
-/// several values of the other symbols, and some between them.
+/// All combinations if there are at most 16. Else the corners, the ends of each range and their
+/// neighbours with several values of the other symbols, and 8 values between them.
 CheckPointList CheckPoints(const std::vector<DimRange>& symbols);
 
-/// Among the samples the one that a variant for few elements is cut for.
+/// The sample whose groups and tilings a variant for few elements uses.
 std::vector<int64_t> FewPoint(const std::vector<DimRange>& symbols);
 
-/// The ranges for which a variant for few elements is made: those that are long end in their
-/// middle. Empty: there are not many more elements at the largest values than at the smallest.
+/// The ranges of a variant for few elements: long ranges end in their middle. Empty if the largest
+/// values have less than 16 times the elements of the smallest.
 std::vector<DimRange> FewRanges(const std::vector<DimRange>& symbols);
 
-/// As many times the least as the most is of it.
+/// The geometric mean, rounded down, within least..most.
 int64_t MiddleOf(int64_t least, int64_t most);
 
 }  // namespace fusion

@@ -24,8 +24,8 @@ std::vector<DimRange> SymbolsOf(const PlanOptions& options) {
   return out;
 }
 
-// Graph::shape_classes of all members, by what the tensors of each look like; empty: some member
-// has other tensors.
+// Graph::shape_classes, from the shapes of each tensor in all members; empty if a member has other
+// tensors.
 std::vector<int> ShapeClasses(const Graph& largest, const std::vector<FamilyMember>& members) {
   std::map<std::vector<std::string>, int> classes;
   std::vector<int> out;
@@ -78,7 +78,7 @@ class FamilyImporter {
       points_.push_back(std::move(point));
     }
     if (!points.exhaustive) RETURN_IF_ERROR(CheckDecisions(*family_, points_));
-    // The last refusal is told: it is about values within the ranges.
+    // The last refusal is reported, because it is about values within the ranges.
     absl::Status fits = absl::OkStatus();
     std::set<std::vector<Units>> tried;
     for (const Inside& inside : MemberPlaces(family_->symbols)) {
@@ -159,7 +159,7 @@ class FamilyImporter {
   }
 
   void AddSamples() {
-    // A sample may have other nodes, and is then none.
+    // A sample whose graph has other nodes is left out.
     for (const Units& units : SamplePoints(family_->symbols)) {
       std::string digest;
       absl::StatusOr<FamilyMember> sample = MemberAt(units, &digest);

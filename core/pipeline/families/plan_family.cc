@@ -11,9 +11,9 @@ namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 
-// The elements of a tensor of the graph, but for a constant factor: of one that has most of them
-// where there are few, as activations have; what grows faster, as tables of positions by positions
-// do, is behind that there.
+// A polynomial in proportion to the elements of one tensor: the largest one at the values for few
+// elements, usually an activation. Tensors that grow faster, such as tables of positions by
+// positions, are small there.
 std::optional<SizeExpr> MeasureOf(const ShapeFamily& family) {
   auto elements = [](const Graph& graph, size_t t) -> int64_t {
     const Shape& shape = graph.tensors()[t].type.shape;
@@ -49,7 +49,7 @@ std::optional<SizeExpr> MeasureOf(const ShapeFamily& family) {
   return std::nullopt;
 }
 
-// Groups and cuts of the points for which each is the best, weighed at all of them.
+// Evaluates the groups and tilings that are best for each point at all points.
 class FamilyPlanner {
  public:
   FamilyPlanner(const ShapeFamily& family, const Graph& graph, const DeviceSpec& device,
@@ -97,7 +97,7 @@ class FamilyPlanner {
     model.plan.samples = SamplesOf(best);
     if (!no_variant_.empty()) model.plan.fallbacks.push_back({kNoVariant, no_variant_});
     if (few.has_value()) {
-      // MakeFamily knows up to where.
+      // MakeFamily sets PlanVariant::most.
       model.plan.variants.push_back({*measure_, 0, nullptr});
       model.variants.push_back(*std::move(few));
     }
@@ -122,7 +122,7 @@ class FamilyPlanner {
     return made.plan.totals.estimated_us;
   }
 
-  // Groups and cuts that fit no graph but their own are no candidates.
+  // Groups and tilings that fit no other graph are no candidates.
   absl::Status WeighAll() {
     for (const PlannedModel& model : exact_) {
       std::vector<double> times;
@@ -155,8 +155,8 @@ class FamilyPlanner {
     return model;
   }
 
-  // How many times the time of the exact plans one of them takes at most, with that for few
-  // elements beside it.
+  // The largest ratio of this plan's time, with the plan for few elements beside it, to the time of
+  // the exact plans.
   double Worst(size_t plan) const {
     double worst = 0;
     for (size_t p = 0; p < points_.size(); ++p) {
@@ -186,7 +186,7 @@ class FamilyPlanner {
     return time.ok();
   }
 
-  // The plan that loses least at its worst point and is one for the largest values.
+  // The plan that loses least at its worst point, among those that fit the largest values.
   absl::StatusOr<size_t> Best() const {
     size_t best = 0;
     double worst = kNever;
@@ -221,7 +221,7 @@ class FamilyPlanner {
     return absl::OkStatus();
   }
 
-  // What the answer says of the points.
+  // The samples that the answer reports.
   std::vector<PlanSample> SamplesOf(size_t plan) const {
     std::vector<PlanSample> out;
     for (size_t p = 0; p < points_.size(); ++p) {

@@ -13,10 +13,10 @@ absl::Status NameKernel(const absl::Status& status, const PlanKernel& kernel) {
   return Annotate(status, StrCat("kernel ", kernel.symbol, " (", kernel.label, ")"));
 }
 
-// The failure of a kernel that cannot be taken apart. It names the node as MakePlan does: callers
-// of that put the model's name of the node in.
+// The error for a kernel whose group cannot be split. It names the node as MakePlan does; callers
+// insert the model's name of the node.
 absl::Status BlameNode(const absl::Status& status, const PlanKernel& kernel, NodeId node) {
-  // What is not of the node is ours; a time-out too: it was the kernel's, not the caller's.
+  // Other errors are internal, also time-outs: the kernel's limit passed, not the caller's.
   const bool ours = !absl::IsUnimplemented(status);
   const std::string what(Message(ours ? NameKernel(status, kernel) : status));
   if (node == kNoNode) return ours ? Internal(what) : status;
@@ -43,8 +43,8 @@ bool Runs(const Plan& plan, const Digest& kernel) {
   });
 }
 
-// Adds the nodes of groups that a kernel runs to those that fuse with nothing. `first`: one of a
-// group, if none was found before.
+// Adds the nodes of groups that a kernel runs to `unfused_nodes`. `first` becomes a node of such a
+// group if it is unset.
 void TakeApart(const Plan& plan, const Digest& kernel, UnfusedNodes* unfused_nodes, NodeId* first) {
   const size_t before = unfused_nodes->size();
   for (const PlanGroup& group : plan.groups) {
@@ -52,8 +52,8 @@ void TakeApart(const Plan& plan, const Digest& kernel, UnfusedNodes* unfused_nod
     if (group.nodes.empty()) continue;
     if (*first == kNoNode) *first = group.nodes[0];
     if (RunsInTurn(group.kind)) {
-      // Which of its phases it was is not known. With a node alone there are no such launches,
-      // and the next round tells.
+      // The failed phase is unknown. With an unfused node there are no such launches, and the next
+      // round finds it.
       if (unfused_nodes->size() == before) {
         unfused_nodes->emplace(group.nodes[0], StrCat("not fused: a launch of several phases, ",
                                                       group.label, ", failed; there are none now"));
@@ -61,7 +61,7 @@ void TakeApart(const Plan& plan, const Digest& kernel, UnfusedNodes* unfused_nod
       continue;
     }
     if (group.nodes.size() == 1) {
-      // Of a body it may hold several of its ops.
+      // In a loop it may hold several ops of the body.
       if (InLoop(plan, group)) {
         unfused_nodes->emplace(
             group.nodes[0], StrCat("its body is not fused: a kernel of ", group.label, " failed"));

@@ -10,29 +10,29 @@
 
 namespace fusion {
 
-/// Nodes that fuse with nothing, and why.
+/// Nodes that fuse with nothing, with the reason. The key may also be kNoVariant: no variant for
+/// few elements.
 using UnfusedNodes = std::map<NodeId, std::string>;
 
-/// The nodes that a plan was told to leave alone.
+/// The unfused nodes of a plan, from its fallbacks.
 UnfusedNodes UnfusedNodesOf(const Plan& plan);
 
-/// The registered kernels that a plan was told not to run, and why.
+/// The registered kernels that a plan was told not to use, by name, with the reason.
 std::map<std::string, std::string> UnusedOf(const Plan& plan);
 
-/// Takes the failures of registered kernels out of `results` (as IsolateFailures has them), by
+/// Removes the failures of registered kernels from `results` (by plan kernel) and returns them by
 /// name: their groups can run generated code instead.
 std::map<std::string, absl::Status> TakeRegisteredFailures(const Plan& plan,
                                                            std::vector<absl::Status>* results);
 
-/// Adds the nodes of groups whose kernel is at fault to `unfused_nodes`, and kNoVariant where only
-/// a variant runs it. `results`: how each kernel of `plan` fared. Fails if a kernel could not be
-/// tried, or is the kernel of nothing that could be taken apart; then the status names kernel or
-/// node.
+/// Adds the nodes of groups with a failed kernel to `unfused_nodes`, and kNoVariant if only a
+/// variant runs that kernel. `results`: status of each plan kernel. Fails if a kernel could not be
+/// tried, or if its group cannot be split; the status names kernel or node.
 absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& results,
                              Logger& logger, UnfusedNodes* unfused_nodes);
 
-/// For a plan that a lock pins, so that nothing may be taken apart: FailedPrecondition, naming the
-/// kernel, if one is at fault; otherwise fails as above.
+/// For a plan that a lock pins, whose groups must not be split: FailedPrecondition, naming the
+/// kernel, if a kernel failed (IsKernelsFault); other errors are returned with the kernel's name.
 absl::Status CheckPinned(const Plan& plan, const std::vector<absl::Status>& results);
 
 }  // namespace fusion

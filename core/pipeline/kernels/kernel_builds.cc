@@ -84,8 +84,7 @@ KernelBuilds::Claim KernelBuilds::ClaimOn(const Digest& key, Build* build, bool 
   return Claim(this, key, build->ticket, from_beside);
 }
 
-// One that was given up ends with nothing, and so did one that could not be tried: the next who
-// wants the kernel begins anew.
+// A build that was cancelled or could not be tried has no result: the next caller starts anew.
 KernelBuilds::Build* KernelBuilds::FindLive(const Digest& key) {
   auto it = builds_.find(key);
   if (it == builds_.end() || it->second.wanted == 0) return nullptr;
@@ -97,8 +96,8 @@ KernelBuilds::Build* KernelBuilds::FindLive(const Digest& key) {
 absl::StatusOr<KernelBuilds::Started> KernelBuilds::Start(
     const CompileJob& job, const std::function<std::shared_ptr<const KernelArtifact>()>& stored,
     const WorkOwner& owner) {
-  // The store is asked unlocked: it may take as long as a disk. A build is published before its
-  // last claim ends, so what was not there is not unless a build has ended since.
+  // The store is read without the lock, because it may read a disk. A build is published before its
+  // last claim ends, so a missing kernel stays missing unless a build was released meanwhile.
   for (std::optional<int64_t> released;;) {
     {
       MutexLock lock(&mutex_);
@@ -144,7 +143,7 @@ absl::StatusOr<KernelBuilds::Started> KernelBuilds::Begin(const CompileJob& job,
   Build build;
   build.cancel = std::make_shared<CancelToken>();
   build.tenant = owner.tenant;
-  // What another tenant wants as well does not go with its owner's place.
+  // A build that another tenant also wants is not displaced.
   auto may_go = [beside = build.beside] { return *beside == 0; };
   ASSIGN_OR_RETURN(build.ticket, workers_.Submit(job, build.cancel, on_done, owner, may_go));
   Build& placed = builds_[job.key] = std::move(build);

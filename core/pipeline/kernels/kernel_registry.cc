@@ -5,7 +5,7 @@
 namespace fusion {
 namespace {
 
-// Of what a compiler or checker says, in plans; the log has all of it.
+// Most bytes of a compiler's or checker's message in a plan; the log has all of it.
 constexpr size_t kMostReasonBytes = 512;
 
 std::string Shortened(std::string_view text) {

@@ -12,26 +12,26 @@
 
 namespace fusion {
 
-/// The kernels that the server's operator registered, and what became of each since the server
-/// started. One that fails is quarantined until the next start: no new plan uses it, whatever it
-/// is for. Thread-safe. `logger` outlives it.
+/// The kernels that the server's operator registered, and the state of each since the server
+/// started. A kernel that fails is quarantined until the next start: no new plan uses it, in any
+/// place. Thread-safe. `logger` outlives it.
 class KernelRegistry {
  public:
   KernelRegistry(RegisteredKernels kernels, Logger& logger);
 
   const RegisteredKernels& kernels() const { return kernels_; }
 
-  /// Those that no new plan may use, by name with the words of a fallback.
+  /// Kernels that no new plan may use: name -> reason, as text of a fallback.
   std::map<std::string, std::string> Quarantined() const;
-  /// True if one of `plan`'s fallbacks may not come again: what failed ran into a limit or killed
-  /// its worker.
+  /// True if a registered kernel that `plan` works around failed for a reason that may pass: a
+  /// limit, or a worker that died. Such a plan is not stored.
   bool MayPass(const Plan& plan) const;
-  /// A kernel of `name` failed. Logs it, once.
+  /// Records that a kernel of `name` failed. Logged once per name.
   void Quarantine(const std::string& name, const absl::Status& why);
-  /// The kernels of these groups are there.
+  /// Records that the registered kernels of `plan` are built.
   void NoteReady(const Plan& plan);
 
-  /// In the order of the files.
+  /// All registered kernels, in the order of the files.
   std::vector<RegisteredCapability> Describe() const;
 
  private:

@@ -4,8 +4,8 @@
 
 namespace fusion {
 
-/// What a kernel is, for people: its texts as they are stored, and the space-mapping graph of the
-/// ops that it was compared with; where that cannot be built, a line "# why". Pure.
+/// The texts of a kernel for display: those that are stored, and the SMG of its reference program.
+/// If the SMG cannot be built, a line "# why" replaces it. Pure.
 KernelTexts TextsOf(const KernelArtifact& kernel);
 
 }  // namespace fusion

@@ -20,15 +20,15 @@ struct KernelKeyParts {
   int vector_bytes = 0;
   std::string toolchain;  // Toolchain::KeyText
   bool guard = false;     // EmitOptions::guard
-  /// PlanOptions::tenant; empty: shared. No binary differs for it; without it, how soon a kernel is
-  /// there would tell one tenant what another one has.
+  /// PlanOptions::tenant; empty: shared. It changes no binary. It is part of the key because
+  /// otherwise the build time would tell a tenant which kernels another tenant has.
   std::string tenant;
 };
 
 /// The full key; its SHA-256 names the kernel. Differs whenever a part differs.
 std::string KernelKey(const KernelKeyParts& parts);
 
-/// What of code generator and compiler can change a kernel of a device.
+/// The properties of code generator and compiler that can change a kernel of a device.
 struct CodegenIdentity {
   int version = 0;
   std::string toolchain;
@@ -37,43 +37,44 @@ struct CodegenIdentity {
   std::string tenant = {};
 };
 
-/// Of a device without a code generator in this build: nothing, its plans stay plans.
+/// Default-constructed for a device without a code generator in this build: its plans have no
+/// kernels.
 CodegenIdentity IdentifyCodegen(const DeviceSpec& device, const Toolchain& toolchain,
                                 const PlanOptions& options);
 
-/// OK if kernels for the device can be made: Unimplemented if this build has no code generator for
-/// it, FailedPrecondition if its compiler does not know the instruction set.
+/// OK if kernels for the device can be made. Unimplemented if this build has no code generator for
+/// it, FailedPrecondition if the compiler does not know its instruction set.
 absl::Status CanCompile(const DeviceSpec& device, const Toolchain& toolchain);
 
-/// The kernels of a plan with key, symbol and source: what the workers are given.
+/// The compile jobs of a plan's kernels, with key, symbol and source.
 struct NamedKernels {
   std::vector<CompileJob> jobs;  // by plan kernel
-  /// Unimplemented for what the backend does not emit; by plan kernel.
+  /// By plan kernel: OK, or Unimplemented if the backend cannot generate it.
   std::vector<absl::Status> refusals;
   int codegen_version = 0;  // 0: no code generator
-  /// Of a family: why the variant that it was planned with cannot be made; empty: nothing failed.
+  /// Of a family: why the planned variant cannot be made; empty: it can, or there is none.
   std::string no_variant;
 };
 
-/// Stands for the symbol in a source that is not named yet.
+/// Placeholder of the symbol in a source that has no key yet.
 inline constexpr std::string_view kUnnamedSymbol = "fk_unnamed";
-/// The source with the symbol in all its places.
+/// Replaces every kUnnamedSymbol by `symbol`.
 std::string WithSymbol(std::string_view source, const std::string& symbol);
 
-/// Gives a job its key, symbol, backend and ISA, and writes them into `planned`; `text` is what the
-/// code is generated from (KernelKeyParts::schedule).
+/// Sets key, symbol, backend and ISA of `job` and `planned`. `text` is what the code is generated
+/// from (KernelKeyParts::schedule).
 void NameKernel(const DeviceSpec& device, const CodegenIdentity& codegen, std::string text,
                 CompileJob* job, PlanKernel* planned);
 
-/// The job of one kernel of static shape, named, with its source unless `backend` is null or
-/// refuses it.
+/// The compile job of one kernel of static shape, with key and symbol. The source is empty if
+/// `backend` is null or refuses it (`*refusal`).
 CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
                       const CodegenIdentity& codegen, Numerics numerics, const Backend* backend,
                       PlanKernel* planned, absl::Status* refusal);
 
-/// Names the kernels of `model` and generates their sources; writes key, symbol, backend and ISA
-/// into model->plan.kernels. Without a code generator for the device there is no source. Pure; any
-/// thread.
+/// Sets the keys of the kernels of `model` and generates their sources; writes key, symbol, backend
+/// and ISA into model->plan.kernels. Without a code generator for the device the sources are empty.
+/// Pure; any thread.
 absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const CodegenIdentity& codegen,
                                          PlannedModel* model);
 

@@ -75,7 +75,8 @@ class Sharer {
     return blocks;
   }
 
-  // How far a block must move to lie on what the plan packs alike; nullopt: not all of it is.
+  // Offset by which a block must move to share the plan's equally packed memory; nullopt: not all
+  // of it is packed alike.
   std::optional<int64_t> WhereShared(const PackedBlock& block) const {
     const std::set<int> inside(block.tensors.begin(), block.tensors.end());
     std::optional<int64_t> move;
@@ -93,7 +94,7 @@ class Sharer {
     return move;
   }
 
-  // How far what a launch packs is from where the plan has it to stay.
+  // Offset from the result of a prepare launch to the equal result in the plan.
   std::optional<int64_t> InPlan(const PlanLaunch& launch) const {
     for (const PlanLaunch& other : plan_.prepare) {
       if (!PackAlike(variant_, launch, plan_, other)) continue;

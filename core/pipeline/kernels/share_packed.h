@@ -4,9 +4,9 @@
 
 namespace fusion {
 
-/// Moves the prepared weights of `variant` into one memory with those of `plan`: what both pack
-/// alike (PackAlike) comes to lie where it is in `plan`, everything else behind that. Both are
-/// sound; launches of prepare stay, so that the variant is sound by itself. Pure.
+/// Places the prepared weights of `variant` in one memory with those of `plan`. Weights that both
+/// pack alike (PackAlike) share the place that they have in `plan`; all others follow behind. Both
+/// plans pass Verify. The prepare launches of `variant` stay, so that it also works alone. Pure.
 void SharePacked(const Plan& plan, Plan* variant);
 
 }  // namespace fusion

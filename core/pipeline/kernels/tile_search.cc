@@ -10,14 +10,14 @@
 namespace fusion {
 namespace {
 
-// Raised whenever races of one name give other figures.
+// Raise it when races with the same digest are measured differently.
 constexpr int kRaceVersion = 2;
 
 constexpr std::string_view kOutOfTime = "the time for the search was over";
 constexpr std::string_view kRaceOver = "the time for its race was over";
 constexpr std::string_view kPickNotRun = "the model's pick was not run";
 
-// Names what is run, and what would make its times others.
+// Digest of the kernels of a race and of everything that can change their times.
 Digest NameOf(const SearchTask& task, const SearchedKernel& kernel,
               const std::vector<SearchedCut>& others) {
   FieldHasher h;
@@ -45,7 +45,7 @@ void SetTimes(const std::vector<double>& us, TriedCut* cut) {
 // Three digits behind the point.
 double Times(double ratio) { return std::round(ratio * 1000) / 1000; }
 
-// What the pairs say. `over`: why there are no more of them.
+// Decides from the pairs. `over`: why there are no more of them.
 void Decide(const RaceTimes& times, std::string_view over, TunedKernel* kernel) {
   int timed = 0;
   for (const TriedCut& cut : kernel->tried) timed += cut.runs > 0 ? 1 : 0;
@@ -181,7 +181,7 @@ class Searcher {
     ++late_;
   }
 
-  // What of a kernel another search may come to.
+  // What a later search may still do for a kernel.
   struct Missed {
     bool late = false;     // there was no time for it
     bool passing = false;  // it failed for a reason that may pass
@@ -294,7 +294,7 @@ class Searcher {
       return;
     }
     if (late_ > 0) {
-      // What is left for good is what the level itself had no time for.
+      // Done if only the level's own limit ended it.
       const bool waited = bench_.waited_for_others();
       if (waited) out_.state = TileSearchState::kCutShort;
       AddReason(StrCat("level ", task_.level, " has ",

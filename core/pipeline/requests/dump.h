@@ -12,7 +12,8 @@ namespace fusion {
 
 using DumpKinds = std::set<DumpKind>;
 
-/// One overload per stage result that has something to show; RunStage calls them.
+/// One overload per stage result that has texts; RunStage calls them. They append the `wanted`
+/// kinds.
 void AppendDumps(const CanonicalGraph& graph, const DumpKinds& wanted, std::vector<Dump>* out);
 void AppendDumps(const PlannedModel& model, const DumpKinds& wanted, std::vector<Dump>* out);
 void AppendDumps(const NamedKernels& kernels, const DumpKinds& wanted, std::vector<Dump>* out);

@@ -7,26 +7,27 @@
 
 namespace fusion {
 
-/// SHA-256 of what a run of `plan` depends on: of its bytes without what only predicts, describes
-/// or tells how it came to be. Equal digests: the same kernels on the same memory in the same
-/// order.
+/// SHA-256 of the parts of `plan` that a run depends on; estimates, descriptions and history are
+/// left out. Equal digests: the same kernels on the same memory in the same order.
 Digest ExecutableDigest(const Plan& plan);
 
-/// Pins what planning `work` gave: with it as PlanOptions::lock the same comes out again, or
-/// CheckLock says what does not. `model` and `kernels` are of `work`, which has `graph_sha256`.
+/// Makes the lock that pins a planning of `work`. With it as PlanOptions::lock the same plan is
+/// made again, or CheckLock names the difference. `model` and `kernels` are those of `work`;
+/// `work.graph_sha256` is set.
 PlanLock MakeLock(const Work& work, const PlannedModel& model, const NamedKernels& kernels);
 
-/// Why the groups and cuts of work.options.lock could not be planned: InvalidArgument as it is if
-/// the lock was made for the same device by the same planner; else they are to blame, so
-/// FailedPrecondition that names both. Other errors stay what they are.
+/// The error of planning with work.options.lock. InvalidArgument stays if the lock was made for the
+/// same device by the same planner version; otherwise it becomes FailedPrecondition that names the
+/// versions and devices of both. Other codes stay.
 absl::Status BlameVersions(const absl::Status& status, const Work& work, int codegen_version);
 
-/// FailedPrecondition, naming the first kernel and digest that differ, and versions and devices,
-/// unless what `made` pins is what `wanted` asked for. What `wanted` lacks is not compared.
+/// OK if `made` pins what `wanted` pins. Otherwise FailedPrecondition with the first kernel and
+/// digest that differ, and the versions and devices of both. Fields that `wanted` lacks are not
+/// compared.
 absl::Status CheckLock(const PlanLock& wanted, const PlanLock& made);
 
-/// OK if a lock can pin the plan: FailedPrecondition, naming the group, if it runs a registered
-/// kernel, whose source only the server has.
+/// OK if a lock can pin the plan. FailedPrecondition, naming the group, if it runs a registered
+/// kernel: only the server has its source.
 absl::Status CanLock(const Plan& plan);
 
 }  // namespace fusion

@@ -123,7 +123,7 @@ MissExplanation ExplainMiss(std::string_view full_key, Store& store, const Cance
   double nearest = 0;
   std::vector<Pair> differing;
   std::optional<PlanPlace> after;
-  // Where tenants are kept apart their name is in the key: nothing of another one is looked at.
+  // With tenants, the key contains the tenant: plans of other tenants are skipped.
   PlanFilter own_tenant;
   const std::string_view tenant = TenantOfKey(full_key);
   if (!tenant.empty()) own_tenant.tenant = tenant;

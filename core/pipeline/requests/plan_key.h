@@ -8,21 +8,21 @@
 
 namespace fusion {
 
-/// Everything that can change a plan. Batch size, dim bindings and kept outputs are already part of
-/// the graph; names, weight values and the request's mode are not part of anything.
+/// Everything that can change a plan. Batch size, dim bindings and kept outputs are part of
+/// `graph`. Names, weight values and the request's mode are not part of the key.
 struct PlanKeyParts {
   std::string graph;   // CanonicalGraph::key_text
   std::string device;  // DeviceSpec::KeyText: spec, ISA, caches, threads
   FusionMode fusion = FusionMode::kFused;
   Numerics numerics = Numerics::kFp32Accumulate;
-  bool high_memory_pressure = false;  // pressures enter by their bucket only
+  bool high_memory_pressure = false;  // IsHighPressure of the hint
   bool high_compute_pressure = false;
   bool low_latency = false;
-  bool frontier = false;  // more of Plan::frontier
+  bool frontier = false;  // PlanOptions::frontier
   bool debug = false;
   bool guard = false;
   int opt_level = 0;
-  std::string rules;  // KeyText of those that are followed: none op by op
+  std::string rules;  // KeyText of the rules that apply; empty op by op
   int planner_version = 0;
   std::string backend;
   int codegen_version = 0;
@@ -37,7 +37,7 @@ struct PlanKeyParts {
 /// The full key; its SHA-256 names the plan. Differs whenever a part differs.
 std::string PlanKey(const PlanKeyParts& parts);
 
-/// Inverse of PlanKey. InvalidArgument for bytes that it does not make.
+/// Inverse of PlanKey. InvalidArgument for bytes that PlanKey does not produce.
 absl::StatusOr<PlanKeyParts> ParsePlanKey(std::string_view full_key);
 
 }  // namespace fusion

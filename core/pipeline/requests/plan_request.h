@@ -20,14 +20,14 @@ struct PlanRequest {
   PlanOptions options;
   DumpKinds dumps;
   bool allow_fused = false;   // as in ImportOptions
-  bool explain_miss = false;  // PlanReply::miss is wanted
+  bool explain_miss = false;  // sets PlanReply::miss
   std::string model_name;     // for people; not part of the key
-  WorkOwner owner;            // whose it is: decides when it is its turn, not what comes of it
+  WorkOwner owner;            // for scheduling; does not change the result
 };
 
-/// What import and target resolution see of a request, framed: equal bytes mean equal work and
-/// equal names. Unlike PlanKey it knows nothing about the graph, so it costs one hash; other names
-/// or another node order give other bytes. Only for requests that carry ONNX.
+/// The inputs of import and target resolution, framed: equal bytes mean equal work and equal names.
+/// Costs one hash, unlike PlanKey, which needs the imported graph; other names or another node
+/// order give other bytes. Only for requests that carry ONNX.
 std::string RequestKey(const PlanRequest& request);
 
 }  // namespace fusion

@@ -49,7 +49,7 @@ int64_t ChargedBytes(const Resolved& resolved) {
   return bytes;
 }
 
-// Whether a lock is one for this request.
+// Checks that a lock fits this request.
 absl::Status CheckFits(const PlanLock& lock, const Digest& graph, const PlanOptions& options) {
   if (lock.graph != graph) {
     return InvalidArgument("lock.graph_sha256: ", lock.graph.ToHex(), ", this graph is ",
@@ -70,7 +70,7 @@ absl::Status CheckFits(const PlanLock& lock, const Digest& graph, const PlanOpti
   return absl::OkStatus();
 }
 
-// Whether outputs fit the buffers that they share, and can: here they have names.
+// Checks that outputs fit their shared buffers and can share them; here errors can name tensors.
 absl::Status CheckSharing(const Graph& graph, const PlanOptions& options) {
   if (graph.shared_buffers().empty()) return absl::OkStatus();
   for (const SharedBuffer& shared : graph.shared_buffers()) {
@@ -83,7 +83,7 @@ absl::Status CheckSharing(const Graph& graph, const PlanOptions& options) {
   return BuildProgram(graph, ProgramOptionsFor(options)).status();
 }
 
-// A plan is for numbers: of a graph with open dims the first node that reads one, and the ways out.
+// Refuses a graph with open dims: names the first node that reads one, and the alternatives.
 absl::Status CheckDimsAreGiven(const Graph& graph) {
   for (NodeId n = 0; n < static_cast<NodeId>(graph.nodes().size()); ++n) {
     for (TensorId id : graph.node(n).inputs) {
@@ -105,8 +105,8 @@ absl::Status CheckDimsAreGiven(const Graph& graph) {
   return absl::OkStatus();
 }
 
-// Of the kernels of the server those that may run in plans of a request: sums in index order, one
-// kernel a node, cuts of a lock and dims left open leave no place for them.
+// The server's registered kernels that apply to a request: none if sums must be in index order, or
+// for op by op, locked or open-dim plans.
 RegisteredKernels Applicable(const RegisteredKernels& all, const PlanOptions& options, bool family,
                              const DeviceSpec& device) {
   const bool fits = options.fusion == FusionMode::kFused &&
@@ -116,7 +116,7 @@ RegisteredKernels Applicable(const RegisteredKernels& all, const PlanOptions& op
   if (!fits) return out;
   for (const auto& kernel : all) {
     const std::vector<std::string>& isas = kernel->isas;
-    // Of levels with the same vectors the lower ones are as good.
+    // Lower levels with vectors of the same length serve as well.
     const bool serves = std::any_of(kIsas.begin(), kIsas.end(), [&](Isa isa) {
       return isa <= device.isa && VectorLevel(isa) == VectorLevel(device.isa) &&
              Contains(isas, std::string(IsaName(isa)));
@@ -176,7 +176,7 @@ WorkPtr WithSearch(const WorkPtr& work, std::shared_ptr<const TileSearch> search
 absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Resolve(const PlanRequest& request,
                                                                   StageContext& stages) {
   using Recalled = absl::StatusOr<std::shared_ptr<const Resolved>>;
-  // A lock may be large, and who pins a plan loads it once.
+  // A lock may be large, and a pinned plan is usually loaded once.
   const bool recallable = request.source.op_graph == nullptr && request.dumps.empty() &&
                           request.options.lock == nullptr;
   if (!recallable) return Import(request, stages);

@@ -19,48 +19,48 @@
 
 namespace fusion {
 
-/// What planning needs, apart from its request. Equal keys: equal plans, if the same nodes stay
-/// alone.
+/// The input of planning. Equal keys give equal plans if the same nodes are unfused.
 struct Work {
-  Graph graph;  // canonical; of a family where its symbols have their largest values
+  Graph graph;                                // canonical; of a family: at the largest values
   std::shared_ptr<const ShapeFamily> family;  // null: static shapes
   DeviceSpec device;
   PlanOptions options;
-  RegisteredOptions registered;  // of the server; none where they do not apply
-  /// What was measured for it, to be planned with; null: nothing yet, the tiles are the model's.
+  RegisteredOptions registered;  // the server's registered kernels that apply
+  /// Measured tilings to plan with; null: none yet, the benefit model chooses.
   std::shared_ptr<const TileSearch> search;
   std::string full_key;
   Digest key;
-  /// Names what planning makes of it: `key`, which registered kernels are unused, and `search`.
+  /// Identifies the result of planning: `key`, the unused registered kernels, and `search`.
   Digest planning_key;
-  /// Of CanonicalGraph::key_text; only where a lock is given or asked for.
+  /// Of CanonicalGraph::key_text; set if the request has a lock or wants one.
   std::optional<Digest> graph_sha256;
-  std::string model_name;  // of the request, for people: names nothing
+  std::string model_name;  // of the request, for display; part of no key
 };
 using WorkPtr = std::shared_ptr<const Work>;
 
-/// The same work with these registered kernels unused, by name with the reason.
+/// A copy in which these registered kernels are unused: name -> reason.
 WorkPtr WithUnused(const WorkPtr& work, std::map<std::string, std::string> unused);
-/// The same work of a model that is called so.
+/// A copy with another model name.
 WorkPtr WithModelName(const WorkPtr& work, std::string_view model_name);
-/// The same work with what was measured for it.
+/// A copy with these measured tilings.
 WorkPtr WithSearch(const WorkPtr& work, std::shared_ptr<const TileSearch> search);
 
-/// A request after import: the work and the caller's words.
+/// A request after import: the work and the caller's names.
 struct Resolved {
   WorkPtr work;
   Binding binding;
   std::vector<std::string> warnings;
 };
 
-/// From the bytes of a request to a canonical graph and its key. Bytes seen lately are recalled.
-/// Thread-safe. `toolchain` outlives it.
+/// Resolves the bytes of a request to a canonical graph and its key. Results are cached by the
+/// request's bytes. Thread-safe. `toolchain` outlives it.
 class Resolver {
  public:
-  /// `recalled_bytes`: of graphs of recent requests. `rules` come before those of every request;
-  /// `registered` are for every request that they apply to. A level above `max_opt_level` is taken
-  /// for it, with a warning. An import takes no more than `job`, all of them and what else is
-  /// charged to `memory` (null: nothing, no bound; outlives the Resolver) no more than that.
+  /// `recalled_bytes`: limit of the cache of resolved requests. `rules` precede those of every
+  /// request; `registered` are offered to every request that they apply to. A level above
+  /// `max_opt_level` is lowered to it, with a warning. `job` limits each import; `memory` (null:
+  /// unlimited; outlives the Resolver) limits all imports and everything else that is charged to
+  /// it.
   Resolver(std::vector<DeviceSpec> specs, const Toolchain& toolchain, int64_t recalled_bytes,
            Rules rules = {}, RegisteredKernels registered = {}, int max_opt_level = kMaxOptLevel,
            const JobLimits& job = {}, JobMemory* memory = nullptr)
@@ -73,18 +73,20 @@ class Resolver {
         memory_(memory),
         recalled_(recalled_bytes, LargestEntryBytes(recalled_bytes)) {}
 
-  /// InvalidArgument and Unimplemented name node, tensor, rule or field in the caller's words;
-  /// ResourceExhausted does where the import takes too much.
+  /// InvalidArgument and Unimplemented name node, tensor, rule or field in the caller's words.
+  /// ResourceExhausted: the import exceeds its limits; it names what did. FailedPrecondition: see
+  /// CanCompile and ImportFamily.
   absl::StatusOr<std::shared_ptr<const Resolved>> Resolve(const PlanRequest& request,
                                                           StageContext& stages);
 
-  /// The work of a plan, from nothing but the plan's full key: what a request that has this key is
-  /// resolved to. FailedPrecondition, saying why, for a key that does not hold all that planning
-  /// needs (open dims, locks, measured tiles, constants and rules of which it has a digest), and
-  /// for one that this server gives to no request: made with another compiler, planner or device.
+  /// Restores the work of a plan from its full key alone: what a request with this key is resolved
+  /// to. FailedPrecondition, with the reason, if the key does not hold everything that planning
+  /// needs (open dims, locks, measured tiles, or constants and rules of which it holds only a
+  /// digest), or if this server gives such a key to no request because its compiler, planner or
+  /// devices differ.
   absl::StatusOr<WorkPtr> WorkOf(std::string_view full_key) const;
 
-  /// What the graphs of recent requests take.
+  /// Bytes of the cached requests.
   int64_t recalled_bytes() const {
     MutexLock lock(&mutex_);
     return recalled_.cost();

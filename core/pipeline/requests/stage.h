@@ -15,29 +15,30 @@
 
 namespace fusion {
 
-/// Stages in which a request waits for work that goes on without it.
+/// Stages in which a request waits for work that continues without it.
 inline constexpr std::string_view kCompileStage = "compile";
 inline constexpr std::string_view kSearchStage = "search";
 
-/// Told how far a request is: that a stage begins, or that `done` of its `total` steps are over (0
-/// of 0 for stages without steps). Called on the thread that wants the answer; must be quick.
+/// Receives the progress of a request: a stage begins, or `done` of its `total` steps are finished
+/// (0 of 0 for stages without steps). Called on the thread that waits for the answer; must return
+/// quickly.
 class StageObserver {
  public:
   virtual ~StageObserver() = default;
   virtual void OnStage(std::string_view stage, int done, int total) = 0;
-  /// Whether to be told also of what goes on while that thread waits for others, which must then
-  /// look now and then: of many that wait it takes CPU from what they wait for.
+  /// Whether to report also the progress of work that runs on other threads. The waiting thread
+  /// must then poll, which takes CPU time from that work if many threads wait.
   virtual bool FollowsOthers() const { return true; }
 };
 
-/// The stage that work on another thread is in, for those who wait for it. Thread-safe.
+/// The current stage of work on another thread, for its waiters. Thread-safe.
 class StageWatch final : public StageObserver {
  public:
   void OnStage(std::string_view stage, int /*done*/, int /*total*/) override {
     MutexLock lock(&mutex_);
     stage_ = stage;
   }
-  /// Empty until the first has begun.
+  /// Empty until the first stage has begun.
   std::string stage() const {
     MutexLock lock(&mutex_);
     return stage_;
@@ -48,26 +49,26 @@ class StageWatch final : public StageObserver {
   std::string stage_ ABSL_GUARDED_BY(mutex_);
 };
 
-/// What the stages of one request share. Not thread-safe; refers to its parts.
+/// State that the stages of one request share. Not thread-safe; refers to its parts.
 struct StageContext {
   const CancelToken& cancel;
   const Clock& clock;
-  /// Texts the request asked for.
+  /// Requested texts.
   DumpKinds wanted = {};
-  /// What the stages leave behind, in order.
+  /// Times and texts of the stages so far, in order.
   std::vector<StageTime> times = {};
   std::vector<Dump> dumps = {};
-  /// Null: nobody asks.
+  /// Null: progress is not reported.
   StageObserver* observer = nullptr;
-  /// Whose request it is.
+  /// Owner of the request.
   WorkOwner owner = {};
-  /// What bounds stages now, which must be pure then; null: nothing.
+  /// Limits the current stages, which must be pure then; null: no limits.
   Job* job = nullptr;
 };
 
-/// Runs one stage of a request, a function from value to value: checks that the request still wants
-/// an answer, tells the observer, runs, verifies the result if its type has Verify(), records the
-/// time, and dumps the result if asked. The only place that does so between stages.
+/// Runs one stage of a request, a function from value to value: checks for cancellation, tells the
+/// observer, runs, verifies the result if its type has Verify() (Internal if that fails), records
+/// the time, and dumps the result if wanted. Nothing else does these between stages.
 ///
 ///   ASSIGN_OR_RETURN(Graph graph, RunStage(context, "import", [&] { return ImportGraph(...); }));
 template <typename Run>

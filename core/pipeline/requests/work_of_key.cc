@@ -1,4 +1,4 @@
-// From the full key of a plan back to what it was planned from.
+// Restores the input of planning from the full key of a plan.
 #include <algorithm>
 #include <charconv>
 
@@ -21,7 +21,7 @@ int64_t BytesOfLevel(std::string_view device, std::string_view level) {
   return bytes;
 }
 
-// A target that may resolve to the device of this KeyText; whether it does its own text says.
+// A target that may resolve to the device of this KeyText; comparing the texts tells.
 Target TargetOf(const std::string& device) {
   const std::vector<std::string_view> words = StrSplit(device, ' ');
   Target target;
