@@ -100,7 +100,7 @@ class Checker {
       findings_.back().busy = true;
       return;
     }
-    // On a full disk what is stored is read.
+    // A server on a full disk still reads its store.
     usable = absl::IsResourceExhausted(lock.status()) ? absl::OkStatus() : lock.status();
     if (usable.ok()) usable = RefuseNewerSchema(db);
     Found(Annotated(usable, "--store"), what);
@@ -124,7 +124,7 @@ class Checker {
     std::unique_ptr<CommandRunner> runner = MakeProcessRunner(programs.exec);
     const ToolchainOptions options = ToolchainOptionsOf(config_, scratch->path());
     absl::StatusOr<Toolchain> toolchain = Toolchain::Open(options, *runner);
-    // As at a start: plans need none.
+    // As at a start: planning needs no compiler.
     const absl::Status why = toolchain.status();
     if (absl::IsFailedPrecondition(why)) {
       Found(absl::OkStatus(),
@@ -144,7 +144,7 @@ class Checker {
   std::vector<ConfigFinding> Take() { return std::move(findings_); }
 
  private:
-  // Keeps what it listens on: two of our own addresses may be one.
+  // Keeps the sockets open, so that two flags with the same address conflict.
   absl::Status Listen(std::string_view flag, const std::string& address) {
     const bool given_before = !given_.insert(address).second && !address.ends_with(":0");
     if (given_before) return FailedPrecondition(flag, ": ", address, " is given twice");
@@ -194,7 +194,7 @@ class Checker {
     });
   }
 
-  // Bad, unless the operator insists.
+  // An error, unless --insecure-permissions is given.
   void Untrusted(const absl::Status& why) {
     const bool insists = config_.insecure_permissions;
     Found(insists ? absl::OkStatus() : why,
@@ -214,7 +214,7 @@ class Checker {
     findings_.push_back({status, IsInUse(status), status.ok() ? say() : ""});
   }
 
-  // A directory that is there must be ours to write; else the first one above it that is.
+  // An existing directory must be writable; else the nearest existing one above it.
   static absl::Status CanBeMade(std::string_view flag, const std::string& path) {
     std::filesystem::path at = AbsolutePath(path);
     std::error_code error;

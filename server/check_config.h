@@ -8,16 +8,16 @@
 
 namespace fusion {
 
-/// One thing that a start needs.
+/// The result of checking one resource that a start needs.
 struct ConfigFinding {
   absl::Status status;
-  bool busy = false;  // not OK, because another process has it now: this server, it may be
-  std::string what;   // found where the status is OK: "--tokens /etc/tokens: 3 tokens, 1 identity"
+  bool busy = false;  // not OK because another process uses it now, perhaps this very server
+  std::string what;   // if the status is OK: "--tokens /etc/tokens: 3 tokens, 1 identities"
 };
 
-/// Looks at everything that a start with `config` would need, as far as that changes nothing: no
-/// address is listened on for longer than a look, no store is made or written. Runs the compiler to
-/// learn what it can, and a worker to learn what confines it.
+/// Checks everything that a start with `config` needs, without lasting changes: it listens on
+/// addresses only until it returns, and neither makes nor writes a store. Runs the compiler to find
+/// out its ISAs and a worker to find out its sandbox level, so it takes seconds.
 std::vector<ConfigFinding> CheckConfig(const ServerConfig& config, const Programs& programs);
 
 }  // namespace fusion

@@ -42,12 +42,12 @@ namespace fusion {
 namespace {
 
 constexpr int64_t kMaxRecordBytes = 64 << 10;
-// Calls a second that are logged of those that were refused, failed or took work: an attacker must
-// not fill the disk with them.
+// Log lines per second for calls that were refused, failed or took work: an attacker must not be
+// able to fill the disk with them.
 constexpr int64_t kOtherLogLines = 1000;
 
-// Threads beside the usual ones, for tenants whose work others' keeps waiting. Chosen: little work
-// is served at once, and one more graph is planned at a time.
+// Additional threads for tenants with few running calls. Chosen: their short calls are served at
+// once, and one more graph is planned at a time.
 constexpr int kSparePlannings = 1;
 constexpr int kSpareBuilds = 4;
 int SpareOf(int request_threads) { return std::max(1, request_threads / 8); }
@@ -56,7 +56,7 @@ Nanoseconds Seconds(double seconds) {
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
-// Members are destroyed in the reverse order: what is used lives longer than its users.
+// Members are destroyed in reverse order, so each is declared after what it uses.
 class RunningDaemon final : public Daemon {
  public:
   RunningDaemon(const ServerConfig& config, const Programs& programs, Logger& logger)
@@ -70,7 +70,7 @@ class RunningDaemon final : public Daemon {
     absl::StatusOr<Scratch> scratch = Scratch::Create(config().scratch_dir, "fusiond-");
     if (!scratch.ok()) return Annotate(scratch.status(), "--scratch");
     scratch_ = std::make_unique<Scratch>(*std::move(scratch));
-    // First what fails most often and costs nothing.
+    // The cheapest and most frequent failures first.
     RETURN_IF_ERROR(CheckTrust());
     RETURN_IF_ERROR(OpenAccess());
     RETURN_IF_ERROR(ReadRules());
@@ -133,7 +133,7 @@ class RunningDaemon final : public Daemon {
     if (grpc_ != nullptr) {
       if (was_ready) hurried_.WaitFor(Seconds(config().drain_seconds));
       admission_->Close();
-      // Else calls, and then the workers, would be waited for in vain.
+      // Calls and workers would otherwise wait for searches for tiles.
       if (pipeline_ != nullptr) pipeline_->EndSearches();
       WaitForCalls(grace);
       grpc_->Shutdown(Nanoseconds(0));
@@ -195,7 +195,7 @@ class RunningDaemon final : public Daemon {
             .reflection = config().reflection};
   }
 
-  // What others can write is no reason not to start for an operator who says so.
+  // With --insecure-permissions the server starts though other users can write its files.
   absl::Status Insist(const absl::Status& untrusted) {
     if (untrusted.ok() || !config().insecure_permissions) return untrusted;
     logger_.Warning("insecure_permissions", {{"reason", Message(untrusted)}});
@@ -227,7 +227,7 @@ class RunningDaemon final : public Daemon {
     return absl::OkStatus();
   }
 
-  // Rotated files are in force within a second or so.
+  // Reads changed files within about a second.
   void WatchFiles() {
     while (!stopping_.WaitFor(std::chrono::seconds(1))) ReloadFiles(/*always=*/false);
   }
@@ -246,7 +246,7 @@ class RunningDaemon final : public Daemon {
       return absl::OkStatus();
     }
     absl::Status made = MakeDirectories(config().store_dir);
-    // A full disk is no reason not to serve: OpenDiskStores makes it once there is room.
+    // On a full disk the server starts anyway; OpenDiskStores makes it once there is room.
     if (!made.ok() && !absl::IsResourceExhausted(made)) return Annotate(made, "--store");
     RETURN_IF_ERROR(Insist(CheckTrustedWork("--store", config().store_dir)));
     absl::StatusOr<DiskStores> disk = OpenDiskStores(StoreOptionsOf(config()), logger_);
@@ -291,7 +291,7 @@ class RunningDaemon final : public Daemon {
     }
     absl::Status why = Annotate(toolchain.status(), "--compiler");
     if (!absl::IsFailedPrecondition(why)) return why;
-    // Plans need none, and kernels that are stored are as good as ever.
+    // Planning and stored kernels need no compiler.
     logger_.Warning("no_compiler", {{"reason", Message(why)}});
     const std::string record =
         record_path.empty() ? "" : ReadFile(record_path, kMaxRecordBytes).value_or("");
@@ -301,7 +301,7 @@ class RunningDaemon final : public Daemon {
     return absl::OkStatus();
   }
 
-  // Of use only to a start without a compiler: a full disk is no reason not to serve.
+  // Only a start without a compiler needs it, so a failure on a full disk is ignored.
   void KeepRecord(const std::string& path) {
     const std::string record = toolchain_->Record();
     if (path.empty() || ReadFile(path, kMaxRecordBytes).value_or("") == record) return;
@@ -327,7 +327,7 @@ class RunningDaemon final : public Daemon {
     if (!probe.ok()) return Annotate(probe.status(), "--sandbox");
     sandbox_ = *std::move(probe);
     if (IsWeakSandbox(sandbox_.level)) {
-      // Who wants none knows.
+      // An operator who chose "none" needs no warning.
       logger_.Log(config().sandbox == Sandbox::kNone ? LogLevel::kInfo : LogLevel::kWarning,
                   "weak_sandbox",
                   {{"sandbox", sandbox_.level}, {"expected", "landlock and seccomp at least"}});
@@ -345,7 +345,7 @@ class RunningDaemon final : public Daemon {
     options.workers = config().workers;
     options.queue_limit = static_cast<size_t>(config().compile_queue);
     options.command_limit = Seconds(config().compile_seconds);
-    // Compiling, linking and checking, each about as long as the first at most.
+    // Compiling, linking and checking; each takes about as long as compiling at most.
     options.job_limit = 3 * options.command_limit;
     options.log_dir =
         StrCat(config().store_dir.empty() ? scratch_->path() : config().store_dir, "/compile-logs");
@@ -373,8 +373,8 @@ class RunningDaemon final : public Daemon {
     return absl::OkStatus();
   }
 
-  // Until all answers have been read. gRPC's own wait lasts as long as an idle client keeps its
-  // connection.
+  // Waits until all answers have been read. gRPC's own wait would last as long as an idle client
+  // keeps its connection.
   void WaitForCalls(Nanoseconds limit) {
     Nanoseconds end = Clock::Real().Now() + limit;
     while (admission_->calls() + grpc_->calls() > 0 && Clock::Real().Now() < end) {
@@ -488,7 +488,7 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<WorkerPool> workers_;
   std::unique_ptr<JobMemory> job_memory_;  // of pipeline_
   PipelineOptions pipeline_options_;
-  Capabilities capabilities_;  // but for what workers say of themselves
+  Capabilities capabilities_;  // without `sandbox`
   std::unique_ptr<FusionPipeline> pipeline_;
   std::unique_ptr<LatencyBook> book_;
   std::unique_ptr<ResponseCache> warm_;

@@ -9,12 +9,12 @@
 
 namespace fusion {
 
-/// Programs that fusiond starts.
+/// Paths of the programs that fusiond starts.
 struct Programs {
   std::string worker;  // bin/fusion-worker
   std::string exec;    // bin/fusion-exec
 };
-/// They lie beside the running program.
+/// The programs in the directory of the running program.
 Programs SiblingPrograms();
 
 /// The whole server: starts its parts in order, stops them in the reverse order.
@@ -23,26 +23,28 @@ Programs SiblingPrograms();
 ///   ... wait for a signal ...
 ///   daemon->Stop();
 ///
-/// Not thread-safe; one per process, because gRPC's log handler is global.
+/// Not thread-safe, except Hurry and Reload. One per process, because gRPC's log handler is global.
 class Daemon {
  public:
   virtual ~Daemon() = default;
 
-  /// Returns when calls are answered; logs "listening" with the addresses. FailedPrecondition,
-  /// saying what the operator can do: an address in use, a store in use, a sandbox that does not
-  /// work here. Without a compiler it starts, and says so in its log.
+  /// Starts the server; it serves calls when this returns. Logs "listening" with the addresses.
+  /// FailedPrecondition, naming what the operator can do: an address or the store is in use, the
+  /// sandbox does not work here. Without a compiler it starts and logs that. `logger` must outlive
+  /// the result.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const ServerConfig& config,
                                                        const Programs& programs, Logger& logger);
 
-  /// Not ready; waits config.drain_seconds for balancers to see it; refuses calls and gives those
-  /// under way config.grace_seconds; ends workers; closes the store. A second call does nothing.
+  /// Stops in steps: reports "not ready" for config.drain_seconds, so that load balancers notice;
+  /// refuses new calls and gives running ones config.grace_seconds; ends the workers; closes the
+  /// store. Blocks until all is done. Idempotent.
   virtual void Stop() = 0;
 
-  /// Ends the wait for balancers and the grace of a Stop that is under way. Any thread.
+  /// Skips the remaining drain and grace periods of a running Stop. Any thread.
   virtual void Hurry() = 0;
 
-  /// Reads certificates and tokens again, changed or not. What is bad is logged, and the old ones
-  /// stay. Any thread.
+  /// Reads certificates and tokens again, changed or not. Invalid files are logged, and the
+  /// previous ones stay in force. Any thread.
   virtual void Reload() = 0;
 };
 

@@ -1,4 +1,4 @@
-// bin/fusiond: reads its configuration, starts the server, stops it when a signal says so.
+// bin/fusiond: reads its configuration, starts the server, stops it on a signal.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,10 +21,11 @@
 #include "server/observe/service_notice.h"
 #include "server/rpc/grpc_server.h"
 
-// Read by jemalloc before main. Buffers from 1 MiB on go back to the system when they are freed,
-// the rest within a second, also where nothing allocates any more: else requests of 5 MB that are
-// refused leave 58 MB behind (jemalloc 5.3, 2026-11-22; redo: server_test
-// --gtest_filter=GuardTest.FiveMegabytes*). At once would cost planning half of its time again.
+// Read by jemalloc before main. Freed buffers of 1 MiB and more are returned to the system at once,
+// smaller ones within a second, even if nothing allocates any more. Otherwise refused requests of 5
+// MB leave 58 MB behind (jemalloc 5.3, 2026-11-22; redo: server_test
+// --gtest_filter=GuardTest.FiveMegabytes*). Returning everything at once would make planning take
+// 1.5 times as long.
 extern "C" {
 const char* malloc_conf =
     "background_thread:true,oversize_threshold:1048576,dirty_decay_ms:1000,muzzy_decay_ms:0";
@@ -40,7 +41,7 @@ sigset_t SetOf(std::initializer_list<int> signals) {
   return set;
 }
 
-// One at a time, while this thread is the only one.
+// Call it while this thread is the only one.
 void PrepareProcess(const ServerConfig& config) {
   sigset_t ours = SetOf({SIGTERM, SIGINT, SIGHUP});
   pthread_sigmask(SIG_BLOCK, &ours, nullptr);
@@ -67,7 +68,7 @@ int NextSignal(const sigset_t& signals, Nanoseconds limit) {
   return number < 0 ? 0 : number;
 }
 
-// Returns with the signal that asks for the end.
+// Returns the signal that ends the server.
 int Serve(Daemon& daemon, const ServiceNotice& notice, Logger& logger) {
   const sigset_t signals = SetOf({SIGTERM, SIGINT, SIGHUP});
   const Nanoseconds beat = notice.watchdog().value_or(std::chrono::hours(1));
@@ -81,8 +82,7 @@ int Serve(Daemon& daemon, const ServiceNotice& notice, Logger& logger) {
   }
 }
 
-// People press Ctrl-C again when they do not want to wait; supervisors send SIGTERM twice without
-// meaning more than once by it.
+// A second SIGINT (Ctrl-C) skips the waits. A second SIGTERM does not: supervisors may repeat it.
 void Stop(Daemon& daemon, Logger& logger) {
   std::atomic<bool> stopped{false};
   std::thread impatience = NamedThread("stop-signals", [&] {
@@ -106,7 +106,7 @@ int Run(const CommandLine& line, const ServiceNotice& notice) {
   const ServerConfig& config = line.config;
   pid_t parent = getppid();
   PrepareProcess(config);
-  // The parent may have ended before it was asked to be told.
+  // The parent may have ended before the prctl.
   if (config.exit_with_parent && getppid() != parent) return 0;
   // gRPC's log handler outlives everything.
   Logger& logger = *MakeStderrLogger(config.log_level).release();
@@ -131,7 +131,7 @@ int Run(const CommandLine& line, const ServiceNotice& notice) {
   return 0;
 }
 
-// Every finding has its line.
+// --check-config: prints one line for each finding.
 int Check(const CommandLine& line) {
   for (const std::string& problem : line.problems) {
     std::printf("bad   %s\n", OneLine(problem).c_str());
@@ -174,7 +174,7 @@ int main(int argc, char** argv) {
   if (line.check_only) return fusion::Check(line);
   const fusion::ServiceNotice notice(fusion::FromEnvironment("NOTIFY_SOCKET"),
                                      fusion::FromEnvironment("WATCHDOG_USEC"));
-  // Compilers that we start are no part of the service's state.
+  // Child processes must not notify the service manager.
   unsetenv("NOTIFY_SOCKET");  // NOLINT(concurrency-mt-unsafe): no thread yet
   unsetenv("WATCHDOG_USEC");  // NOLINT(concurrency-mt-unsafe): no thread yet
   return fusion::Run(line, notice);

@@ -11,27 +11,27 @@
 
 namespace fusion {
 
-// What the configuration says about parts of the server: for a start, and for a look at whether
-// that would work.
+// Options of the server's parts, from its configuration. Used by Daemon and CheckConfig.
 
 CertificateFiles CertificateFilesOf(const ServerConfig& config);
 
-/// `scratch_dir`: the server's own.
+/// `scratch_dir`: the server's own scratch directory.
 ToolchainOptions ToolchainOptionsOf(const ServerConfig& config, const std::string& scratch_dir);
 
-/// Of a process that runs compilers of `toolchain`, and kernels.
+/// For worker processes, which run the compilers of `toolchain` and kernels.
 WorkerProcessOptions WorkerOptionsOf(const ServerConfig& config, const Programs& programs,
                                      const std::string& scratch_dir, const Toolchain& toolchain);
 
-/// What answers, graphs and plans of recent requests and blocks of the store take at most, each: an
-/// eighth of --memory-limit. Chosen: 32 MiB without the flag, some hundred answers of a layer.
+/// Memory limit of each of these: answers, graphs and plans of recent requests, and the store's
+/// block cache. An eighth of --memory-limit. Chosen: 32 MiB by default, about a hundred answers of
+/// a layer.
 int64_t RecentBytesOf(const ServerConfig& config);
 
-/// Of what lies under `config.store_dir`.
+/// For the database in `config.store_dir`.
 RocksStoreOptions StoreOptionsOf(const ServerConfig& config);
 
-/// FailedPrecondition, naming address and flags, for addresses of --listen and --admin that other
-/// machines can reach though nothing protects them there.
+/// FailedPrecondition, naming address and flags, if other machines can reach an address of --listen
+/// without TLS, or that of --admin. OK with --allow-plaintext.
 absl::Status CheckExposure(const ServerConfig& config);
 
 }  // namespace fusion

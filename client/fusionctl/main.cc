@@ -66,12 +66,12 @@ RunCommand CommandOf(CommandKind kind) {
   return nullptr;
 }
 
-// --user-cache: where programs of this user keep what can be made again.
+// --user-cache: sets the user's cache directory (XDG Base Directory).
 absl::Status FindUserCache(Arguments* arguments) {
   if (!arguments->user_cache) return absl::OkStatus();
   const char* cache = std::getenv("XDG_CACHE_HOME");
   const char* home = std::getenv("HOME");
-  // The convention wants relative paths ignored.
+  // The specification says to ignore relative paths.
   if (cache != nullptr && cache[0] == '/') {
     arguments->cache = StrCat(cache, "/fusiond");
   } else if (home != nullptr && home[0] == '/') {
@@ -84,7 +84,7 @@ absl::Status FindUserCache(Arguments* arguments) {
   return absl::OkStatus();
 }
 
-// What cannot be written is said before the work, not after it.
+// Checks before the work that output files can be written.
 absl::Status CheckOutputs(const Arguments& a) {
   const bool out_is_file = a.command != CommandKind::kRun;  // there it is a directory
   for (const auto& [option, path] : {std::pair{"--write-lock", a.write_lock},
@@ -95,7 +95,7 @@ absl::Status CheckOutputs(const Arguments& a) {
                                      {"--html", a.html},
                                      {"--out", out_is_file ? a.out : ""}}) {
     if (path.empty()) continue;
-    // A file of --out is whole or not there at all.
+    // A file of --out appears complete or not at all.
     const bool replaces = std::string_view(option) == "--out";
     const absl::Status good = replaces ? CheckReplacesFile(path) : CheckWritesFile(path);
     RETURN_IF_ERROR(Annotate(good, StrCat(option, ": file ", Quote(path))));
@@ -111,7 +111,7 @@ absl::StatusOr<ExitCode> RunWithFiles(Arguments* arguments, Progress* progress) 
   return CommandOf(arguments->command)(*arguments, progress);
 }
 
-// Messages are one line, whatever a compiler wrote into them, but for indented lines that show a
+// Makes a message one line, even with a compiler's output in it. Keeps indented lines, which show a
 // place in a text.
 std::string OneLine(std::string text) {
   for (size_t i = 0; i < text.size(); ++i) {
@@ -128,11 +128,11 @@ void PrintError(bool json, std::string_view code, const std::string& message) {
 
 bool wants_json = false;  // for what is said where the program ends
 
-// The end of an exception that nobody catches. Nothing is unwound before: without threads gRPC's
-// destructors wait for ever. What is left behind is removed by the next start (Scratch).
+// The terminate handler. The stack is not unwound: if no thread can be started, gRPC's destructors
+// block forever. The next start removes left-over files (Scratch).
 [[noreturn]] void EndProgram() {
   if (!IsShortage(std::current_exception())) std::abort();
-  // Nothing here takes memory.
+  // Nothing here allocates memory.
   std::fprintf(stderr, "fusionctl: %s\n", kShortage);
   if (wants_json) {
     std::printf("{\n  \"error\": {\n    \"code\": \"RESOURCE_EXHAUSTED\",\n");
@@ -142,8 +142,8 @@ bool wants_json = false;  // for what is said where the program ends
   std::_Exit(kExitNoMemory);
 }
 
-// `code`, or kExitService if what was printed is lost: standard output is a file, and the disk is
-// full. A reader that has gone away wants no more.
+// `code`, or kExitService if output was lost, such as on a full disk. A closed pipe is not an
+// error.
 ExitCode Flushed(ExitCode code) {
   if (std::fflush(stdout) == 0 || errno == EPIPE || code != kExitOk) return code;
   PrintWarning(StrCat("standard output cannot be written: ", std::strerror(errno)));
@@ -151,13 +151,13 @@ ExitCode Flushed(ExitCode code) {
 }
 
 int Main(int argc, char** argv) {
-  // Errors of libraries come back as our own messages; a reader that goes away ends us by EPIPE.
+  // Libraries' messages become part of our own errors; a closed pipe is noticed by EPIPE.
   google::protobuf::SetLogHandler(nullptr);
   setenv("GRPC_VERBOSITY", "NONE", /*overwrite=*/1);
   signal(SIGPIPE, SIG_IGN);
   wants_json = std::any_of(argv, argv + argc, [](std::string_view a) { return a == "--json"; });
   std::set_terminate(EndProgram);
-  // Else every thread reserves 64 MiB of addresses, which a limit on them may not have.
+  // Otherwise every thread reserves 64 MiB of address space, which may be limited.
   mallopt(M_ARENA_MAX, 2);
   if (std::getenv("NO_COLOR") != nullptr) ForbidColour();
   ParsedArguments parsed = ParseArguments(argc, argv);
@@ -174,7 +174,7 @@ int Main(int argc, char** argv) {
   const char* terminal = std::getenv("TERM");
   bool dumb = terminal != nullptr && std::string_view(terminal) == "dumb";
   Progress progress(!parsed.arguments.json && !parsed.arguments.quiet && !dumb);
-  // Tokens on command lines would be seen by every process of the machine.
+  // Not options: every process of the machine can read command lines.
   if (const char* token = std::getenv("FUSION_TOKEN")) parsed.arguments.token = token;
   if (const char* trace = std::getenv("TRACEPARENT")) parsed.arguments.traceparent = trace;
   absl::Status loaded = LoadLock(&parsed.arguments);

@@ -8,11 +8,11 @@
 
 namespace fusion {
 
-/// What the log keeps of each call of an operator, also of one that was refused, and whatever
-/// --log-level says: event "admin", with identity, tenant, peer, method, how many plans and kernels
-/// it is about, the operator's own reason, code and message. Call does so for every method that
-/// needs the role "admin"; of calls by who does not have it for as many as get a line "rpc", which
-/// counts those that are left out.
+/// Writes the audit line (event "admin") of one call of FusionAdmin, accepted or refused, at any
+/// --log-level: identity, tenant, peer, method, number of plans and kernels that it names, the
+/// caller's reason, status code and message, trace id. Call writes one for every call of a caller
+/// with the role "admin". Calls of other callers are sampled like the lines "rpc", whose field
+/// left_out counts the omitted ones.
 ///
 ///   {"event":"admin","identity":"ops","tenant":"default","peer":"unix:uid=0,pid=12,connection=3",
 ///   "method":"CompactStore",..}

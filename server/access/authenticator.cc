@@ -13,7 +13,7 @@ namespace fusion {
 namespace {
 
 constexpr std::string_view kBearer = "bearer ";
-// Longer ones are no token of ours; metadata are limited to 8 KB anyway.
+// Tokens that this project makes are shorter; gRPC limits metadata to 8 KB anyway.
 constexpr size_t kMaxTokenBytes = 4096;
 
 constexpr std::string_view kHowToBeAdmin =
@@ -27,7 +27,7 @@ bool StartsWithBearer(std::string_view text) {
   });
 }
 
-// "shop/tenant-a" of "spiffe://shop/tenant-a": paths mean something in their trust domain only.
+// "shop/tenant-a" for "spiffe://shop/tenant-a". Paths are unique only within their trust domain.
 std::string TenantOf(std::string_view spiffe_id) {
   constexpr std::string_view kScheme = "spiffe://";
   if (!spiffe_id.starts_with(kScheme)) return "";
@@ -124,7 +124,7 @@ absl::StatusOr<Caller> Authenticator::OfToken(const KnownCallers& access,
     return Unauthenticated("authorization: a token of ", token.size(), " bytes; expected 1..",
                            kMaxTokenBytes);
   }
-  // What is looked up is a digest: how far a comparison comes says nothing about a token.
+  // Looking up a digest: the time of the comparison reveals nothing about the token.
   const Digest digest = Sha256(token);
   auto found = access.tokens.find(digest);
   const bool same =

@@ -13,48 +13,52 @@
 
 namespace fusion {
 
-/// What a connection and a call say of who calls. Refers to its text.
+/// The credentials of one call, from its connection and its metadata. The views do not own their
+/// text.
 struct Credentials {
-  std::optional<std::string_view> authorization;  // the metadata of this name
-  std::string_view spiffe_id;                     // of the client's certificate; empty: none
-  bool owner = false;  // root or this server's own user, on a unix socket
+  std::optional<std::string_view> authorization;  // the metadata entry `authorization`
+  std::string_view spiffe_id;  // in the client's verified certificate; empty: none
+  bool owner = false;          // root or this server's own user, on a unix socket
 };
 
 struct AuthenticatorOptions {
   std::string tokens_file;    // empty: there are no tokens
-  bool certificates = false;  // clients show certificates, and TLS has checked them
-  bool trusted_only = true;   // a changed file that others can write is not read
+  bool certificates = false;  // clients present certificates, which TLS has verified
+  bool trusted_only = true;   // Reload refuses a file that other users can write
 };
 
-/// Says who calls. Without tokens and without certificates everybody may plan and report, as tenant
-/// "default"; without tokens the server's owner (Credentials::owner) may do everything, as the
-/// identity kOwnerIdentity. Thread-safe; a call costs about a microsecond.
+/// Identifies callers. Without tokens and certificates, every caller has the roles plan and report,
+/// as tenant "default". Without tokens, the server's owner (Credentials::owner) has all roles, as
+/// identity kOwnerIdentity. Thread-safe; Identify takes about a microsecond.
 ///
 ///   ASSIGN_OR_RETURN(auto authenticator, Authenticator::Open({.tokens_file = path}, logger));
 ///   ASSIGN_OR_RETURN(Caller caller, authenticator->Identify(credentials, now));
 ///   RETURN_IF_ERROR(CheckRole(caller, Role::kPlan));
 class Authenticator {
  public:
-  /// InvalidArgument, "FILE:LINE: ...", for a bad file.
+  /// InvalidArgument, "FILE:LINE: ...", for an invalid tokens file. `logger` must outlive the
+  /// result.
   static absl::StatusOr<std::unique_ptr<Authenticator>> Open(const AuthenticatorOptions& options,
                                                              Logger& logger);
 
-  /// Tenant, identity and roles. A token decides where both are shown. Unauthenticated: neither is
-  /// shown, or the token is not known or has expired; PermissionDenied: token and certificate are
-  /// of two tenants.
+  /// Tenant, identity and roles of the caller. If there are both a token and a certificate, the
+  /// token decides. Unauthenticated: there is neither, or the token is unknown or expired.
+  /// PermissionDenied: token and certificate belong to different tenants.
   absl::StatusOr<Caller> Identify(const Credentials& credentials,
                                   std::chrono::system_clock::time_point now) const;
 
-  /// Reads the file again if it has changed, or in any case if `always`. What is bad is logged, and
-  /// the old one stays. To be called about once a second, by one thread at a time.
+  /// Reads the tokens file again if it has changed, or unconditionally if `always`. An invalid file
+  /// is logged, and the previous contents stay in force. Call it about once a second, from one
+  /// thread at a time.
   void Reload(bool always);
 
   bool asks_certificates() const { return options_.certificates; }
   bool asks_tokens() const { return !options_.tokens_file.empty(); }
   /// "none", "token", "mtls", "token mtls".
   std::string Kinds() const;
-  /// Entries of the file that is in force.
+  /// Number of tokens in force.
   int64_t tokens() const { return static_cast<int64_t>(access()->tokens.size()); }
+  /// Number of certificate identities in force.
   int64_t identities() const;
 
  private:
@@ -66,7 +70,7 @@ class Authenticator {
 
   const AuthenticatorOptions options_;
   Logger& logger_;
-  WatchedFiles files_;  // of Reload alone
+  WatchedFiles files_;  // used by Reload only
   mutable Mutex mutex_;
   std::shared_ptr<const KnownCallers> access_ ABSL_GUARDED_BY(mutex_);
 };
@@ -74,7 +78,8 @@ class Authenticator {
 /// Identity of root and of the server's own user on a unix socket.
 inline constexpr std::string_view kOwnerIdentity = "owner";
 
-/// PermissionDenied, naming the role and how a caller can have it, unless `caller` has it.
+/// PermissionDenied unless `caller` has `role`. The message names the role and, for kAdmin, how to
+/// get it.
 absl::Status CheckRole(const Caller& caller, Role role);
 
 /// "interactive" or "background". InvalidArgument for anything else.

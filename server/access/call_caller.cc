@@ -15,7 +15,7 @@ std::optional<std::string_view> Metadata(const grpc::CallbackServerContext& cont
   return std::string_view(found->second.data(), found->second.size());
 }
 
-// Only of a connection of this server's owner (see GrpcServer).
+// True only for connections of this server's owner (see GrpcServer).
 bool IsOfOwner(const grpc::CallbackServerContext& context) {
   std::shared_ptr<const grpc::AuthContext> connection = context.auth_context();
   if (connection == nullptr) return false;
@@ -35,7 +35,7 @@ absl::Status IdentifyCaller(const Authenticator& authenticator,
   std::vector<grpc::string_ref> ids;
   if (authenticator.asks_certificates()) {
     std::shared_ptr<const grpc::AuthContext> connection = context.auth_context();
-    // Only of a certificate that TLS has checked.
+    // Only certificates that TLS has verified count.
     if (connection != nullptr && connection->IsPeerAuthenticated()) {
       ids = connection->FindPropertyValues(GRPC_PEER_SPIFFE_ID_PROPERTY_NAME);
     }

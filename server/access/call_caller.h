@@ -6,12 +6,14 @@
 
 namespace fusion {
 
-/// The property GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME of calls over connections that
-/// GrpcServer found to be of this server's owner: what gRPC's local credentials write there.
+/// Value of the property GRPC_TRANSPORT_SECURITY_TYPE_PROPERTY_NAME of calls over connections that
+/// GrpcServer attributed to this server's owner. gRPC's local credentials set it.
 inline constexpr std::string_view kOwnerTransport = "local";
 
-/// Who makes a call: what its connection and its metadata say, as `authenticator` judges them, with
-/// priority and trace id. Whatever the outcome, `out` has what could be learnt.
+/// Identifies the caller from the connection and the metadata of a call. Also reads its priority
+/// (x-fusion-priority) and trace id (traceparent; a new one if there is none). Fails as
+/// Authenticator::Identify does, then with only the trace id in `out` and no roles; InvalidArgument
+/// for an unknown priority.
 absl::Status IdentifyCaller(const Authenticator& authenticator,
                             const grpc::CallbackServerContext& context, Caller* out);
 

@@ -7,7 +7,7 @@
 
 namespace fusion {
 
-/// What a caller may do: make and read plans, report latencies, keep the store.
+/// What a caller may do: make and read plans, report latencies, administer the store (FusionAdmin).
 enum class Role : uint8_t { kPlan, kReport, kAdmin };
 inline constexpr std::array kCallerRoles = {Role::kPlan, Role::kReport, Role::kAdmin};
 
@@ -26,23 +26,24 @@ class RoleSet {
   unsigned bits_;
 };
 
-/// Background calls are let in and run where interactive ones leave room.
+/// Background calls wait for interactive ones and give way to them.
 enum class Priority : uint8_t { kInteractive, kBackground };
 
-/// What callers may do of whom the operator says no more.
+/// The roles of callers to whom the tokens file gives no others.
 inline constexpr RoleSet kUsualRoles = RoleSet::None().With(Role::kPlan).With(Role::kReport);
 
-/// The tenant of calls that say nothing of themselves, on a server that asks nobody who he is.
+/// The tenant of callers that are not identified, on a server without authentication, and of
+/// entries of the tokens file that name none.
 inline constexpr std::string_view kDefaultTenant = "default";
 
-/// Who calls, and how, as far as the connection and the call's metadata say.
+/// The caller of one call, as identified by IdentifyCaller.
 struct Caller {
   std::string tenant{kDefaultTenant};
-  std::string
-      identity;  // for the audit log: SPIFFE id or name of the token; empty: nobody in particular
+  // For the log: SPIFFE id, name of the token, or kOwnerIdentity; empty: not identified.
+  std::string identity;
   RoleSet roles = kUsualRoles;
   Priority priority = Priority::kInteractive;
-  std::string trace_id;  // 32 hex digits: of `traceparent`, or our own
+  std::string trace_id;  // 32 hex digits: from `traceparent`, or made by this server
 };
 
 }  // namespace fusion

@@ -5,8 +5,7 @@
 
 namespace fusion {
 
-/// Errors about who calls, which only the border of the service has: nobody knows him, or he may
-/// not.
+/// Errors of authentication and authorization. Only the RPC layer returns them.
 template <typename... Parts>
 absl::Status Unauthenticated(const Parts&... parts) {
   return absl::UnauthenticatedError(StrCat(parts...));

@@ -76,7 +76,7 @@ absl::StatusOr<AccessIdentity> DecodeIdentity(const v1::AccessIdentity& wire) {
                            "; expected spiffe://TRUST-DOMAIN/PATH");
   }
   if (wire.has_prefix() && !match.ends_with('/')) {
-    // Else tenant-a's would fit tenant-ab too.
+    // Otherwise the prefix of tenant-a would also match tenant-ab.
     return InvalidArgument("prefix: ", QuoteShort(match), "; expected a slash at its end");
   }
   RETURN_IF_ERROR(CheckTenant(wire.tenant()));
@@ -85,7 +85,7 @@ absl::StatusOr<AccessIdentity> DecodeIdentity(const v1::AccessIdentity& wire) {
   return out;
 }
 
-// Says where an entry of a repeated field stands.
+// Gives the line of an entry of a repeated field.
 class Places {
  public:
   Places(const std::string& file, const TextFormat::ParseInfoTree& tree)

@@ -17,7 +17,7 @@ namespace fusion {
 /// "plan", "report", "admin".
 std::string_view RoleName(Role role);
 
-/// A token that the operator gave out.
+/// A token that the operator has issued.
 struct AccessToken {
   std::string name;
   Digest digest;  // SHA-256 of the token
@@ -26,31 +26,31 @@ struct AccessToken {
   std::optional<std::chrono::system_clock::time_point> expires;
 };
 
-/// What a SPIFFE id stands for.
+/// The rights of callers with a SPIFFE id, or with a prefix of one.
 struct AccessIdentity {
-  std::string tenant;  // empty: the path of the id says
+  std::string tenant;  // empty: the id without "spiffe://"
   RoleSet roles = kUsualRoles;
 };
 
 struct DigestHash {
-  /// The first bytes of a digest are as good as any hash of it.
+  /// The first bytes of the digest.
   size_t operator()(const Digest& digest) const;
 };
 
-/// Who may call: the file of --tokens as values.
+/// The contents of the file of --tokens.
 struct KnownCallers {
   std::unordered_map<Digest, AccessToken, DigestHash> tokens;
-  std::map<std::string, AccessIdentity, std::less<>> ids;
+  std::map<std::string, AccessIdentity, std::less<>> ids;        // by exact SPIFFE id
   std::vector<std::pair<std::string, AccessIdentity>> prefixes;  // longest first
 };
 
-/// Reads a v1::Access in protobuf's text format; `name` stands for the file in messages.
-/// InvalidArgument: "FILE:LINE: tokens[2] "ci": sha256: ...". Pure.
+/// Parses a v1::Access in protobuf's text format. Messages call the file `name`. InvalidArgument:
+/// "FILE:LINE: tokens[2] "ci": sha256: ...". Pure.
 absl::StatusOr<KnownCallers> ParseKnownCallers(std::string_view text, const std::string& name);
 
-/// The same of a file. Errors of reading it name it too.
+/// Reads and parses the file. InvalidArgument, naming the file, also if it cannot be read.
 absl::StatusOr<KnownCallers> ReadKnownCallers(const std::string& path);
-/// Everything that is wrong with the file; ReadKnownCallers says the first of it.
+/// All errors in the file; ReadKnownCallers returns the first one.
 std::vector<absl::Status> ProblemsOfKnownCallers(const std::string& path);
 
 }  // namespace fusion

@@ -21,7 +21,7 @@ enum class RpcMethod : uint8_t {
   kListPlans,
   kGetStored,
   kGetCapabilities,
-  // Of FusionAdmin.
+  // FusionAdmin:
   kGetStoreStats,
   kVerifyStore,
   kCompactStore,
@@ -43,35 +43,36 @@ inline constexpr std::array kRpcMethods = {
 std::string_view RpcMethodName(RpcMethod method);
 /// "fusion.v1.FusionService".
 std::string_view RpcServiceName(RpcMethod method);
-/// Whether it is one of FusionAdmin.
+/// Whether it is a method of FusionAdmin.
 bool IsAdmin(RpcMethod method);
-/// Whether the answer is a stream.
+/// Whether the server streams its answer.
 bool IsStream(RpcMethod method);
-/// What a caller must be allowed to. A method that is not named here is the operator's.
+/// The role that a caller needs: kReport for ReportLatency, kPlan for the rest of FusionService,
+/// kAdmin for everything else.
 Role RoleOf(RpcMethod method);
-/// Whether the request is one.
+/// Whether the client streams its request.
 bool TakesStream(RpcMethod method);
 
-/// What is known about a finished call: for the log and the metrics.
+/// One finished call, for the log and the metrics.
 struct RpcRecord {
   RpcMethod method = RpcMethod::kPlanFusion;
   std::string request_id;
-  std::string tenant;    // empty: not known who it is
-  std::string plan_key;  // hex; of the plan that was answered, reported about or asked for
-  std::optional<CacheOutcome> cache;  // set if a plan was answered
-  std::optional<bool> warm;  // whether an equal request's answer was given again; set where looked
+  std::string tenant;    // empty: the caller was not identified
+  std::string plan_key;  // hex; of the plan that was returned, reported about or requested
+  std::optional<CacheOutcome> cache;  // set if a plan was returned
+  std::optional<bool> warm;           // whether ResponseCache had the answer; unset: not looked up
   absl::Status status;
-  Nanoseconds took{0};    // from the first byte seen to the answer given away
-  Nanoseconds queued{0};  // of it, waiting for a thread
+  Nanoseconds took{0};    // from the start of the handler to handing the answer to gRPC
+  Nanoseconds queued{0};  // the part of `took` before a thread was available
   std::vector<StageTime> stages;
-  int64_t keys = 0;    // of FusionAdmin: plans and kernels that it is about; 0: all, or none
-  std::string reason;  // of FusionAdmin: the operator's words
+  int64_t keys = 0;    // FusionAdmin: number of plans and kernels concerned; 0: all, or none
+  std::string reason;  // FusionAdmin: the reason that the caller gave
   int64_t messages_sent = 0;
   int64_t bytes_in = 0;
   int64_t bytes_out = 0;
 };
 
-/// Told about every call. Thread-safe and quick.
+/// Notified of every call. Implementations must be thread-safe and must not block.
 class RpcObserver {
  public:
   virtual ~RpcObserver() = default;

@@ -8,16 +8,16 @@
 namespace fusion {
 namespace {
 
-// Bounds of what a refused caller is told to wait.
+// Bounds of the retry time that a refused caller is given.
 constexpr Nanoseconds kLeastWait = std::chrono::milliseconds(50);
 constexpr Nanoseconds kMostWait = std::chrono::seconds(10);
-// A tenant that uses no more than this part of a bound is let in beside others that use it all.
-// Chosen: half as many more are there for that, so four such tenants have room.
+// A tenant that uses at most 1/8 of a limit is admitted even if others use all of it, up to 1.5
+// times the limit. Chosen: so there is room for four such tenants.
 constexpr int64_t kModestPartOfLimit = 8;
-// Of the mean time of a task, the newest counts for so much. Chosen: the last 20 or so decide.
+// Weight of the newest sample in the moving average. Chosen: about the last 20 samples decide.
 constexpr double kNewest = 0.05;
 
-// Of the task that runs on this thread.
+// Sum of OthersWorked of the task that runs on this thread.
 thread_local Nanoseconds worked_by_others{0};
 
 void NoteIn(Nanoseconds took, Nanoseconds* mean) {
@@ -59,8 +59,8 @@ Admission::Pass::~Pass() {
   if (admission_ != nullptr) admission_->Release(*this);
 }
 
-// The queue holds every call there can be, for passes bound them: streams go on, and a call whose
-// place was given away is in it until it has gone.
+// The pool's own queue is unbounded: turns_ bounds the waiting calls. Streams queue further tasks,
+// and a displaced call stays in the queue until it has been told.
 Admission::Admission(const AdmissionLimits& limits, const Clock& clock)
     : limits_(limits),
       clock_(clock),
@@ -68,7 +68,7 @@ Admission::Admission(const AdmissionLimits& limits, const Clock& clock)
 
 absl::Status Admission::Refuse(Refused reason, absl::Status status, Nanoseconds retry_after) {
   CountRefused(reason);
-  // When a rate allows the next call is known; other waits are guesses.
+  // The wait for a rate is known exactly; other waits are estimates.
   const Nanoseconds most = reason == Refused::kRate ? Nanoseconds::max() : kMostWait;
   return WithRetryAfter(std::move(status), std::clamp(retry_after, kLeastWait, most));
 }
@@ -82,7 +82,8 @@ Admission::Tenant& Admission::TenantOf(const std::string& name) {
   return it->second;
 }
 
-// A tenant with nothing under way and a full bucket is as one that never called. Gives the next.
+// Erases a tenant without running calls and with a full bucket: it has the same state as a new one.
+// Returns the next tenant.
 Admission::Tenants::iterator Admission::ForgetIdle(Tenants::iterator it) {
   Tenant& tenant = it->second;
   Refill(it->first, &tenant);
@@ -91,7 +92,7 @@ Admission::Tenants::iterator Admission::ForgetIdle(Tenants::iterator it) {
   return idle && full ? tenants_.erase(it) : std::next(it);
 }
 
-// Others that stay away are found here when it is their turn, one with each call that ends.
+// Checks `name` and one other tenant, round robin, so that idle tenants are erased eventually.
 void Admission::Forget(const std::string& name) {
   auto it = tenants_.find(name);
   if (it != tenants_.end()) ForgetIdle(it);
@@ -115,7 +116,7 @@ void Admission::GiveTokenBack(const std::string& name) {
   tenant.tokens = std::min(limits_.tenants.Of(name).Burst(), tenant.tokens + 1);
 }
 
-// nullopt: taken; else when there is one.
+// nullopt: taken; else the time until a token is available.
 std::optional<Nanoseconds> Admission::TakeToken(const std::string& name, Tenant* tenant) {
   const TenantLimit& limit = limits_.tenants.Of(name);
   if (limit.calls_per_second == 0) return std::nullopt;
@@ -128,7 +129,7 @@ std::optional<Nanoseconds> Admission::TakeToken(const std::string& name, Tenant*
       std::chrono::duration<double>((1 - tenant->tokens) / limit.calls_per_second));
 }
 
-// Of what waits, as much as goes before a call of `owner`: others may have queued a lot.
+// Counts only the waiting tasks that would run before a call of `owner`.
 Nanoseconds Admission::EstimatedWait(const WorkOwner& owner) const {
   const auto ahead = static_cast<int64_t>(threads_.Ahead(owner));
   return thread_time_ * ahead / std::max<int64_t>(limits_.threads, 1);
@@ -146,7 +147,7 @@ bool Admission::HasRoom(int64_t limit, const Tenant& tenant, int64_t Tenant::*us
                         int64_t more) {
   const int64_t others = total - tenant.*use;
   const int64_t own = tenant.*use + more;
-  // What alone exceeds a limit is fine while nothing else is there.
+  // A single call may exceed the limit while there is no other.
   if (total == 0) return true;
   if (others > 0 && own <= std::max<int64_t>(limit / kModestPartOfLimit, 1)) {
     return others + own <= limit + limit / 2;
@@ -179,7 +180,7 @@ absl::StatusOr<Admission::Pass> Admission::Enter(const WorkOwner& owner, int64_t
   MutexLock lock(&mutex_);
   Tenant& tenant = TenantOf(owner.tenant);
   absl::Status room = CheckRoom(owner, bytes, &tenant);
-  // Looked at under the lock, so that nobody slips in behind a count of zero.
+  // Checked under the lock, so that no call is admitted after Close and a count of zero.
   if (closed_) room = Unavailable("server is stopping");
   if (!room.ok()) {
     Forget(owner.tenant);
@@ -205,11 +206,11 @@ absl::Status Admission::TakeTurn(Pass* pass, Nanoseconds time_left) {
   {
     MutexLock lock(&mutex_);
     wait = EstimatedWait(pass->owner_);
-    // Of a server at rest nothing is known that would say no.
+    // Without waiting calls the mean says nothing about this call, so it is not refused.
     const Nanoseconds own =
         wait.count() > 0 ? own_time_[static_cast<size_t>(pass->method_)] : Nanoseconds(0);
     const Nanoseconds needs = wait + own;
-    // Means: a call in its time takes up to twice as long as that.
+    // These are means: a single call may take up to twice as long.
     if (2 * needs > time_left) {
       GiveTokenBack(pass->owner_.tenant);
       return Refuse(
@@ -221,7 +222,7 @@ absl::Status Admission::TakeTurn(Pass* pass, Nanoseconds time_left) {
   }
   const int64_t most = limits_.threads + limits_.queue;
   if (TryTurn(pass, most)) return absl::OkStatus();
-  // They keep their turns until they are told.
+  // Unwanted calls keep their places until DropUnwanted.
   if (threads_.DropUnwanted() > 0 && TryTurn(pass, most)) return absl::OkStatus();
   {
     MutexLock lock(&mutex_);
@@ -242,8 +243,8 @@ absl::Status Admission::Run(const Pass& pass, std::function<void()> task,
                             std::function<void(const absl::Status&)> refused,
                             std::function<absl::Status()> over) {
   auto still_wanted = [over = std::move(over)] { return over ? over() : absl::OkStatus(); };
-  // What nobody waits for any more is over at once, and says nothing of how long others take: with
-  // it in the mean ever more would be let in that come too late.
+  // Abandoned calls end at once. They are left out of the mean: they would lower it, and calls that
+  // cannot meet their deadline would be admitted.
   auto timed = [this, method = pass.method_, task = std::move(task), still_wanted] {
     const bool wanted = still_wanted().ok();
     const Nanoseconds start = clock_.Now();

@@ -6,22 +6,23 @@
 
 namespace fusion {
 
-/// Of an answer; those of as many calls as gRPC keeps come to 64 MB. Smaller ones are not counted.
+/// Answers up to this size are not counted: 4,096 calls, the most that gRPC keeps, have at most 64
+/// MiB of them.
 inline constexpr int64_t kSmallAnswerBytes = 16 << 10;
 
-/// What an answer keeps of memory until its caller has read it.
+/// The memory that an answer keeps until its caller has read it.
 struct AnswerMemory {
-  /// Of what caches and other answers keep, too, as long as they want: once however many do.
+  /// An object that caches and other answers may keep too. It counts once, however many keep it.
   struct Part {
-    const void* what = nullptr;
+    const void* what = nullptr;  // identity of the object
     int64_t bytes = 0;
   };
 
-  int64_t own = 0;  // bytes
+  int64_t own = 0;  // bytes of this answer alone
   absl::InlinedVector<Part, 2> shared = {};
-  bool cached = false;  // a cache has what is shared, for the time being
+  bool cached = false;  // a cache currently keeps the shared objects
 
-  /// If nobody else keeps any of it.
+  /// Total bytes if nothing else keeps the shared objects.
   int64_t most() const {
     int64_t bytes = own;
     for (const Part& part : shared) bytes += part.bytes;

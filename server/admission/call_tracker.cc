@@ -12,11 +12,11 @@
 namespace fusion {
 namespace {
 
-// With 16,384 peers one takes about a millisecond.
+// With 16,384 peers, FindHeaviest takes about a millisecond.
 constexpr Nanoseconds kReportEvery = std::chrono::milliseconds(10);
-// A peer with no more than this part of what may be unread is let in above it, by half at most.
+// A peer with at most 1/8 of the limit of unread bytes may exceed that limit, up to 1.5 times.
 constexpr int64_t kModestPartOfUnread = 8;
-// A deadline that leaves less is none: our own network takes as long.
+// A shorter deadline counts as a cancellation: no answer can arrive within it.
 constexpr Nanoseconds kLeastPatience = std::chrono::milliseconds(1);
 
 }  // namespace
@@ -108,8 +108,8 @@ absl::Status CallTracker::SetAnswer(const grpc::CallbackServerContext& context,
     if (others > 0 && added > 0 && others + added > most) {
       heaviest = FindHeaviest(&Kept::answer_bytes, &reported_much_);
       const int64_t own = call.peer->second.answer_bytes + kept.most();
-      // Closing connections takes a while, in which answers are made faster than those go. What is
-      // in a cache was made before, and others may have it, too.
+      // Answers are made faster than connections are closed, so refuse more of them. An answer in a
+      // cache exists already and may be shared.
       const bool too_much = own > most / kModestPartOfUnread || others + added > most + most / 2;
       if (too_much && (!kept.cached || kept.own > kSmallAnswerBytes)) {
         room = ServerBusy("answers of ", HumanBytes(others), " are not read yet");
@@ -139,7 +139,7 @@ int64_t CallTracker::EndOlderThan(Nanoseconds limit) {
       grpc_call_ref(late.back());  // gRPC's own goes after Release
     }
   }
-  // Unlocked: what ends there comes back to Release.
+  // Unlocked, because cancelling may call Release.
   for (grpc_call* call : late) {
     grpc_call_cancel_with_status(call, GRPC_STATUS_DEADLINE_EXCEEDED,
                                  "the call took longer than this server lets any (--call-seconds)",

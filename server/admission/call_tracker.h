@@ -14,27 +14,30 @@
 
 namespace fusion {
 
-/// Counts the calls that gRPC keeps, and the bytes of their answers, by peer: until the caller has
-/// read the answer, which may be long after ours was given. Above `most` of them the peer with the
-/// most is reported; and so is each call that its caller took back. A call whose deadline has
-/// passed is none of those, unless the deadline was too short for any answer. Thread-safe.
+/// Counts, by peer, the calls that gRPC keeps and the bytes of their answers. A call counts until
+/// its caller has read the answer, which may be long after the service has returned it. Reports the
+/// peer with the most calls or bytes when a limit of `Most` is exceeded, and every call that its
+/// caller cancelled. A call that ended because its deadline passed does not count as cancelled,
+/// unless the deadline was under 1 ms. Register it with SetContextAllocator. Thread-safe.
 class CallTracker final : public grpc::ContextAllocator {
  public:
-  /// What the call tracker says, by gRPC's name of a peer; on any thread.
+  /// Callbacks, on any thread. `peer`: gRPC's name of a peer.
   struct Reports {
-    /// All together have more than the most calls or bytes of answers, and the peer has most of
-    /// them. Each a hundred times a second at most.
+    /// `Most` is exceeded, and `peer` has the most calls, or bytes of answers. Each at most a
+    /// hundred times a second.
     std::function<void(const std::string& peer, int64_t calls)> too_many;
     std::function<void(const std::string& peer, int64_t bytes)> too_much;
+    /// `peer` has cancelled a call.
     std::function<void(const std::string& peer)> taken_back;
   };
-  /// gRPC's name of who calls: "ipv4:127.0.0.1:4711", "unix:uid=0,pid=4711,connection=17".
+  /// gRPC's name of the peer of a call: "ipv4:127.0.0.1:4711", "unix:uid=0,pid=4711,connection=17".
   using PeerOf = std::function<std::string(const grpc::CallbackServerContext&)>;
+  /// Limits of all peers together.
   struct Most {
     int64_t calls = 0;
     int64_t answer_bytes = 0;
   };
-  /// `clock` outlives it.
+  /// `clock` must outlive it.
   CallTracker(
       const Most& most, Reports reports, const Clock& clock = Clock::Real(),
       PeerOf peer_of = [](const grpc::CallbackServerContext& call) { return call.peer(); })
@@ -42,42 +45,45 @@ class CallTracker final : public grpc::ContextAllocator {
 
   /// A call begins.
   void Add(const grpc::CallbackServerContext& context);
-  /// So many bytes of its request, or of a part of that, came whole.
+  /// `bytes` of a complete request, or of a complete message of a streamed one, have arrived.
   void AddRequest(const grpc::CallbackServerContext& context, int64_t bytes);
-  /// Of all calls by gRPC's name of the peer, since it was asked last to begin anew.
+  /// Sums of AddRequest by gRPC's name of the peer, since the last call with `begins_anew`. With
+  /// `begins_anew`, the sums restart at zero.
   std::unordered_map<std::string, int64_t> RequestBytes(bool begins_anew);
 
-  /// What its answer, or the part of it that is being sent, keeps. What several answers keep counts
-  /// once; of their peers, for each. ResourceExhausted, with kRetryAfter, for what is not `cached`:
-  /// that is above the most, and its peer has an eighth of that; or half as much again, whatever
-  /// its peer has. Then it keeps nothing.
+  /// Sets the memory that the answer of a call, or the part being sent, keeps; replaces the
+  /// previous value. Shared objects count once in the total and once for each peer.
+  /// ResourceExhausted with kRetryAfter if the total would exceed Most::answer_bytes and the peer
+  /// would have more than an eighth of that, or if the total would exceed 1.5 times that. Then the
+  /// answer keeps nothing and must not be sent. Never refuses an answer from a cache whose `own` is
+  /// at most kSmallAnswerBytes.
   absl::Status SetAnswer(const grpc::CallbackServerContext& context, const AnswerMemory& kept);
-  /// EndOlderThan leaves it alone.
+  /// Exempts the call from EndOlderThan.
   void SetLasting(const grpc::CallbackServerContext& context);
 
-  /// Ends the calls that began longer than `limit` ago, whatever they are at: their callers do not
-  /// read, or do not write. How many.
+  /// Ends, with DEADLINE_EXCEEDED, the calls that began more than `limit` ago: their callers do not
+  /// read, or do not write. Returns how many.
   int64_t EndOlderThan(Nanoseconds limit);
 
-  /// Calls that came and are kept, begun or not.
+  /// Calls that gRPC keeps, whether Add was called or not.
   int64_t live() const {
     MutexLock lock(&mutex_);
     return static_cast<int64_t>(made_.size());
   }
-  /// Of them, those that have begun.
+  /// Those of them for which Add was called.
   int64_t begun() const {
     MutexLock lock(&mutex_);
     return begun_;
   }
-  /// What the answers of all of them keep.
+  /// Bytes that all their answers keep; shared objects count once.
   int64_t answer_bytes() const {
     MutexLock lock(&mutex_);
     return answer_bytes_;
   }
 
   grpc::CallbackServerContext* NewCallbackServerContext() override;
-  /// A call has ended, and nothing of it is kept any more. gRPC gives contexts here too that it
-  /// made itself, of methods that nobody has, and frees them again afterwards (1.51).
+  /// Called by gRPC when it keeps nothing more of a call. For calls of unknown methods gRPC also
+  /// passes contexts that it made and frees itself (1.51); those are ignored.
   void Release(grpc::CallbackServerContext* context) override;
 
  private:
@@ -88,7 +94,7 @@ class CallTracker final : public grpc::ContextAllocator {
   using Peers = std::map<std::string, Kept>;
   struct Call {
     grpc::CallbackServerContext* context;
-    Peers::iterator peer;  // the end until it begins
+    Peers::iterator peer;  // end() before Add
     Nanoseconds begun{0};
     AnswerMemory answer;
     bool lasting = false;
@@ -102,11 +108,11 @@ class CallTracker final : public grpc::ContextAllocator {
     std::string peer;
     int64_t amount = 0;
   };
-  /// Nobody if it was asked a short while before.
+  /// An empty result if it was called less than 10 ms ago.
   Heaviest FindHeaviest(int64_t Kept::*amount, Nanoseconds* reported)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   bool WasTakenBack(const Call& call) const;
-  /// What an answer adds to answer_bytes_ if it is kept.
+  /// The bytes by which Keep(kept) would increase answer_bytes_.
   int64_t AddedBy(const AnswerMemory& kept) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Keep(const AnswerMemory& kept, Call* call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Drop(Call* call) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
@@ -123,7 +129,8 @@ class CallTracker final : public grpc::ContextAllocator {
   std::unordered_map<std::string, int64_t> request_bytes_ ABSL_GUARDED_BY(mutex_);
   Nanoseconds reported_many_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);
   Nanoseconds reported_much_ ABSL_GUARDED_BY(mutex_) = Nanoseconds(0);
-  std::map<const grpc::CallbackServerContext*, Call> made_ ABSL_GUARDED_BY(mutex_);  // here
+  // Calls whose contexts were made here.
+  std::map<const grpc::CallbackServerContext*, Call> made_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace fusion

@@ -5,7 +5,7 @@
 
 namespace fusion {
 
-/// Something that happens once, and can be waited for. Thread-safe.
+/// A one-time event that threads can wait for. Thread-safe.
 class Event {
  public:
   void Set() {
@@ -17,7 +17,7 @@ class Event {
     MutexLock lock(&mutex_);
     return set_;
   }
-  /// True once it is set; false after `limit`.
+  /// Blocks until it is set (true) or `limit` has passed (false).
   bool WaitFor(Nanoseconds limit) {
     const Nanoseconds end = Clock::Real().Now() + limit;
     MutexLock lock(&mutex_);

@@ -8,15 +8,17 @@
 
 namespace fusion {
 
-/// Picks at most so many of like log lines a second, the first ones, so that a flood of them costs
-/// nothing and little load is logged in full. Thread-safe; a pick is a clock and two additions.
+/// Selects the first `per_second` of similar log lines in each second. So a flood of them costs
+/// little, and light load is logged completely. Thread-safe; Pick costs a clock read and two atomic
+/// operations.
 class LogSample {
  public:
-  /// `per_second` below 0: all.
+  /// `per_second` below 0: all. `clock` must outlive it.
   explicit LogSample(int64_t per_second, const Clock& clock = Clock::Real())
       : per_second_(per_second), clock_(clock) {}
 
-  /// If the line is to be written: how many were left out since the last one that was.
+  /// nullopt: omit the line. Otherwise write it, with the returned number of lines omitted since
+  /// the last written one.
   std::optional<int64_t> Pick() {
     if (per_second_ < 0) return 0;
     const int64_t second = clock_.Now() / std::chrono::seconds(1);

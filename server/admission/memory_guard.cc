@@ -11,10 +11,10 @@ namespace {
 // Attackers on a fast network send a megabyte in each millisecond.
 constexpr Nanoseconds kLook = std::chrono::milliseconds(10);
 constexpr int kLooksASecond = 100;
-// Who has sent less in a second is not what fills the memory: it may be a large request, which may
-// take more than its bytes to plan.
+// A connection that has sent less in a second does not fill the memory. It may be sending a large
+// request, which may take more memory than its bytes to plan.
 constexpr int64_t kHeavyBytes = int64_t{16} << 20;
-// In a flood of calls, of which each takes sixty times its bytes.
+// The same in a flood of calls, where each call takes sixty times its bytes.
 constexpr int64_t kHeavyFloodBytes = int64_t{512} << 10;
 
 }  // namespace
@@ -48,9 +48,9 @@ void MemoryGuard::Watch() {
     if (look % kLooksASecond != 0) continue;
     listener_.NoteReceived();
     reasons_.requests(/*begins=*/true);
-    // What stays is usual after a while.
+    // Memory that stays in use becomes part of the level after a while.
     level_ = std::min(used - jobs, level_ + (used - jobs - level_) / 20);
-    // What caches let go of the allocator gives back after a while.
+    // The allocator returns memory that caches have freed only after a while.
     cached_ = std::max(reasons_.cached(), cached_ - cached_ / 20);
     jobs_ -= jobs_ / 20;
   }
@@ -60,7 +60,7 @@ void MemoryGuard::CloseHeaviest(int64_t above_bytes, int64_t heavy_bytes) {
   const ConnectionListener::BytesByPeer requests = reasons_.requests(/*begins=*/false);
   int64_t least = heavy_bytes;
   while (auto closed = listener_.CloseHeaviest(least, requests)) {
-    least = std::max(heavy_bytes, closed->bytes / 2);  // who does as much goes with it
+    least = std::max(heavy_bytes, closed->bytes / 2);  // others that sent as much are closed too
     closed_.fetch_add(1, std::memory_order_relaxed);
     logger_.Warning("connection_closed", {{"peer", closed->peer},
                                           {"sent_for_nothing_bytes", closed->bytes},

@@ -11,31 +11,35 @@
 
 namespace fusion {
 
-/// Keeps callers from filling the memory with what is no call yet, or never will be one: heads
-/// that do not end (gRPC 1.51 looks at the size of each part alone), calls that are taken back
-/// faster than they can be forgotten. When the process's memory, but for what its caches keep and
-/// its jobs hold or held lately, is `limit_bytes` above its level of the last minute, the
-/// connection that has sent most in the last second, requests that came whole not counted, is
-/// closed, with those that sent at least half as much, and others, until it is not; new ones are
-/// refused. Level: the memory, or, where that is more than before, a twentieth of the way there
-/// every second. Thread-safe.
+/// Protects the process's memory from data that never becomes a call: headers that do not end (gRPC
+/// 1.51 bounds each part only, not their sum), calls that are cancelled faster than gRPC frees
+/// them.
+///
+/// A thread of its own samples the resident memory every 10 ms, without the bytes of caches and of
+/// current or recent jobs. Memory is short while that is more than `limit_bytes` above its level,
+/// or while `flooded`. Then new connections are refused, and the connection that has sent the most
+/// since the last second began is closed, together with those that have sent at least half as much
+/// (complete requests do not count). A connection that has sent less than 16 MiB (512 KiB in a
+/// flood) stays open. The level is updated once a second: it follows a decrease completely, and an
+/// increase by a twentieth of the difference. Thread-safe.
 class MemoryGuard {
  public:
   struct Reasons {
-    /// Whether there are more calls than anybody means: that is short of memory too, and soon.
+    /// Whether there are implausibly many calls; treated as a shortage of memory.
     std::function<bool()> flooded;
-    /// What caches keep of memory; asked once a second.
+    /// Bytes that caches keep; called once a second.
     std::function<int64_t()> cached;
-    /// What imports and plannings hold, which have a bound of their own (JobMemory).
+    /// Bytes of running imports and plannings, which have their own limit (JobMemory).
     std::function<int64_t()> jobs = [] { return int64_t{0}; };
-    /// Bytes of requests that came whole, by peer, since a second began; `begins`: this one does.
+    /// Bytes of complete requests by peer since the last call with `begins`, which is made once a
+    /// second.
     std::function<ConnectionListener::BytesByPeer(bool begins)> requests;
   };
-  /// `listener`, `logger` and what `reasons` refer to outlive it.
+  /// Starts the thread. `listener`, `logger` and what `reasons` refer to must outlive it.
   MemoryGuard(int64_t limit_bytes, Reasons reasons, ConnectionListener& listener, Logger& logger);
   ~MemoryGuard() { Stop(); }
 
-  /// Watches no more. A second call does nothing.
+  /// Ends the thread. Idempotent.
   void Stop();
 
   /// Connections closed so far.
@@ -51,9 +55,10 @@ class MemoryGuard {
   Logger& logger_;
   std::atomic<int64_t> closed_{0};
   Event over_;
-  int64_t cached_;  // when it was asked last; of the thread, as the next two
-  int64_t jobs_;    // most of late
-  int64_t level_;
+  // Used by the thread only.
+  int64_t cached_;  // bytes of caches: follows increases at once, decreases slowly
+  int64_t jobs_;    // bytes of jobs: the same
+  int64_t level_;   // usual memory without caches and jobs
   std::thread thread_;
 };
 

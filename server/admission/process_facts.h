@@ -4,7 +4,7 @@
 
 namespace fusion {
 
-/// What the system says about this process; 0 where it does not tell.
+/// Figures of the system about this process; 0 where they are not available.
 struct ProcessFacts {
   double cpu_seconds = 0;
   int64_t resident_bytes = 0;
@@ -15,7 +15,7 @@ struct ProcessFacts {
 };
 ProcessFacts ReadProcessFacts();
 
-/// resident_bytes alone: a few microseconds.
+/// resident_bytes alone; takes a few microseconds.
 int64_t ResidentBytes();
 
 }  // namespace fusion

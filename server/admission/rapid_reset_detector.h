@@ -8,16 +8,18 @@
 
 namespace fusion {
 
-/// Finds who takes calls back faster than anybody who means them: each costs the server more than
-/// the caller, and no limit of calls under way sees them (CVE-2023-44487). Thread-safe.
+/// Detects peers that cancel calls at an implausible rate (HTTP/2 rapid reset, CVE-2023-44487):
+/// each costs the server more than the caller, and limits of concurrent calls do not notice them.
+/// Thread-safe.
 class RapidResetDetector {
  public:
-  /// In a second, of one peer.
+  /// Cancelled calls of one peer within a second that make Note return true.
   static constexpr int64_t kMostTakenBack = 1000;
 
   explicit RapidResetDetector(const Clock& clock = Clock::Real()) : clock_(clock) {}
 
-  /// A call of `peer` was taken back. True if that is one too many; once a second.
+  /// Counts a call that `peer` has cancelled. True when the count of this second reaches
+  /// kMostTakenBack: once per peer and second.
   bool Note(const std::string& peer) {
     MutexLock lock(&mutex_);
     const int64_t second = clock_.Now() / std::chrono::seconds(1);

@@ -9,8 +9,9 @@
 
 namespace fusion {
 
-/// Calls by tenant. Of the first `limit` names, so that nobody who makes names up fills the memory
-/// or the page; the others together. A count never falls. Thread-safe, some 50 ns a call.
+/// Counts calls by tenant. Only the first `limit` names have counts of their own, so that invented
+/// names cannot fill the memory or the metrics page; all others share kOthers. Counts never
+/// decrease. Thread-safe; Add takes about 50 ns.
 class TenantCounts {
  public:
   static constexpr std::string_view kOthers = "other";

@@ -33,10 +33,10 @@ constexpr const char* kFooter =
 
 constexpr int64_t kMaxConfigBytes = int64_t{1} << 20;
 
-// For CLI11: empty if all is well.
+// For CLI11: empty means valid.
 std::string Complaint(const absl::Status& status) { return std::string(Message(status)); }
 
-// Behind AsSizeValue: CLI11 runs the last transform first.
+// Add it after AsSizeValue: CLI11 runs the last transform first.
 std::string NoneIfZero(std::string& bytes) {
   if (bytes == "0") bytes = StrCat(INT64_MAX);
   return "";
@@ -121,7 +121,7 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
       ->capture_default_str();
 }
 
-// How calls share the server.
+// Limits by which calls share the server.
 void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::string>* limits) {
   app->add_option(
          "--max-streams", config->max_streams,
@@ -325,7 +325,7 @@ void AddLifeOptions(CLI::App* app, ServerConfig* config, std::string* level) {
                 "one program");
 }
 
-// The library's words for a name that is no option are not ours.
+// The error text; replaces CLI11's text for unknown options.
 std::string WordsOf(const CLI::ParseError& error) {
   std::string what = error.what();
   constexpr std::string_view kUnknown = "INI was not able to parse ";
@@ -333,7 +333,7 @@ std::string WordsOf(const CLI::ParseError& error) {
   return what;
 }
 
-// Values that are words of their own until all of them are known.
+// Values that stay text until all options have been parsed.
 struct Words {
   std::string level = "info";
   std::string sandbox{SandboxName(Sandbox::kAuto)};
@@ -341,7 +341,7 @@ struct Words {
   std::vector<std::string> tenant_limits;
 };
 
-// What no option can check alone: one "--flag: ..." each.
+// Errors that concern several options: one "--flag: ..." each.
 std::vector<std::string> ContradictionsIn(const ServerConfig& config, const Words& words) {
   std::vector<std::string> out;
   auto unless = [&out](bool fine, std::string complaint) {
@@ -392,7 +392,7 @@ void AddOptions(CLI::App* app, CommandLine* line, Words* words) {
   AddLifeOptions(app, &line->config, &words->level);
 }
 
-// Gives some entries of a config file as if they were the whole file.
+// A config formatter that returns given entries as if they were the whole file.
 class SomeEntries final : public CLI::ConfigTOML {
  public:
   explicit SomeEntries(std::vector<CLI::ConfigItem> entries) : entries_(std::move(entries)) {}
@@ -404,15 +404,14 @@ class SomeEntries final : public CLI::ConfigTOML {
   std::vector<CLI::ConfigItem> entries_;
 };
 
-// A command line and the entries of its config file, with those that no option takes, each alone,
-// taken out.
+// A command line and the entries of its config file without those that are invalid by themselves.
 struct Sifted {
   std::vector<std::string> words;  // without the program's name
   std::vector<CLI::ConfigItem> items;
   std::vector<std::string> problems;  // "FILE:LINE: ..." or "--flag: ..."
 };
 
-// The library writes descriptions in lines of any length, from a column on.
+// Wraps CLI11's help text, whose descriptions are single lines of any length.
 std::string WrappedHelp(const std::string& text) {
   constexpr size_t kColumns = 100;
   constexpr size_t kDescriptions = 30;  // CLI::FormatterBase's width of names
@@ -422,7 +421,7 @@ std::string WrappedHelp(const std::string& text) {
   });
 }
 
-// Where no option is called so: the one that was meant.
+// For an unknown option: a suggestion.
 std::string MeantOption(const CLI::App& app, std::string_view name) {
   std::vector<std::string> known;
   const bool dashes = name.starts_with("--");
@@ -435,7 +434,7 @@ std::string MeantOption(const CLI::App& app, std::string_view name) {
   return Contains(known, std::string(name)) ? "" : DidYouMean(name, known);
 }
 
-// What is wrong with one option; empty: nothing.
+// The error of one option parsed alone; empty: none.
 std::string WhyNot(std::vector<std::string> words, std::vector<CLI::ConfigItem> items) {
   const std::string name = items.empty() ? words.front() : items.front().name;
   CommandLine ignored;
@@ -443,7 +442,7 @@ std::string WhyNot(std::vector<std::string> words, std::vector<CLI::ConfigItem> 
   CLI::App app("", "fusiond");
   AddOptions(&app, &ignored, &more);
   app.config_formatter(std::make_shared<SomeEntries>(std::move(items)));
-  std::reverse(words.begin(), words.end());  // as the library wants them
+  std::reverse(words.begin(), words.end());  // CLI11 wants them reversed
   try {
     app.parse(std::move(words));
   } catch (const CLI::ParseError& error) {
@@ -452,7 +451,7 @@ std::string WhyNot(std::vector<std::string> words, std::vector<CLI::ConfigItem> 
   return "";
 }
 
-// `path` may be no file that can be read, which the check of --config says.
+// If `path` cannot be read, the check of --config reports it.
 void SiftConfigFile(const std::string& path, ConfigLines* lines, Sifted* out) {
   absl::StatusOr<std::string> text = ReadFile(path, kMaxConfigBytes);
   if (!text.ok()) return;
@@ -470,7 +469,7 @@ void SiftConfigFile(const std::string& path, ConfigLines* lines, Sifted* out) {
   }
 }
 
-// An option begins with two dashes and has one value at most, behind it.
+// An option begins with two dashes and has at most one value, which follows it.
 void SiftCommandLine(const std::vector<std::string>& given, Sifted* out) {
   for (size_t i = 0; i < given.size();) {
     std::vector<std::string> group = {given[i++]};
@@ -485,7 +484,7 @@ void SiftCommandLine(const std::vector<std::string>& given, Sifted* out) {
   }
 }
 
-// Takes values that are words of their own into the configuration.
+// Converts `words` and stores them in the configuration.
 void TakeWords(const Words& words, CommandLine* line, std::vector<std::string>* problems) {
   ServerConfig& config = line->config;
   for (const std::string& limit : words.tenant_limits) {
@@ -505,7 +504,7 @@ void TakeWords(const Words& words, CommandLine* line, std::vector<std::string>* 
   }
 }
 
-// What is sound of what was given, so that --check-config can look at it.
+// Parses the valid entries, so that --check-config can check them further.
 void ParseSound(const Sifted& sifted, CommandLine* line, Words* words) {
   CLI::App app("", "fusiond");
   AddOptions(&app, line, words);
@@ -514,7 +513,7 @@ void ParseSound(const Sifted& sifted, CommandLine* line, Words* words) {
   try {
     app.parse(std::move(reversed));
   } catch (const CLI::ParseError&) {
-    // What is wrong has been said.
+    // The errors have been reported already.
   }
 }
 
@@ -532,14 +531,14 @@ CommandLine ParseCommandLine(int argc, const char* const* argv) {
   std::string failure;
   try {
     app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {  // the library has no other way to say it
+  } catch (const CLI::ParseError& error) {  // CLI11 reports errors only by exceptions
     std::ostringstream out, err;
     if (app.exit(error, out, err) == 0) {
       line.exit_code = 0;
       line.text = WrappedHelp(out.str());
       return line;
     }
-    // Which of them are to blame only a look at each of them says.
+    // CLI11 stops at the first error: parse every option alone to find all of them.
     SiftCommandLine(line.given, &sifted);
     failure = WordsOf(error);
   }

@@ -7,19 +7,21 @@
 
 namespace fusion {
 
-/// Where the names of a config file stand, one 'name = value' a line. Lines begin with 1.
+/// Line numbers of the names in a config file, which has one 'name = value' per line. The first
+/// line is 1.
 class ConfigLines {
  public:
   ConfigLines() = default;
-  /// `text`: of the file `path`.
+  /// `text`: the contents of the file `path`.
   ConfigLines(std::string path, std::string_view text);
 
-  /// "FILE:LINE: " of the n-th place of `name`, the last if there are fewer; empty if it is not in
-  /// the file.
+  /// "FILE:LINE: " of the nth occurrence of `name` (from 0), or of the last one if there are fewer;
+  /// empty if there is none.
   std::string Place(std::string_view name, size_t nth = 0) const;
 
-  /// `message` with the place in front of it, if it begins with "--NAME:" and NAME is in the file
-  /// and not in `given`, the words of the command line, which go before the file.
+  /// Puts Place(NAME) before a message that begins with "--NAME:" or "--NAME ", if NAME is in the
+  /// file and not in `given`, the arguments of the command line, which override the file. Returns
+  /// other messages unchanged.
   std::string Locate(std::string_view message, const std::vector<std::string>& given) const;
 
  private:

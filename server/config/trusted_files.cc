@@ -6,7 +6,7 @@
 namespace fusion {
 namespace {
 
-// OK for what is not there: whoever reads it says so.
+// OK for missing files: reading them reports that.
 absl::Status Named(std::string_view flag, const absl::Status& status) {
   if (status.ok() || absl::IsNotFound(status)) return absl::OkStatus();
   return FailedPrecondition(flag, ": ", Message(status), ", or --insecure-permissions");

@@ -8,18 +8,18 @@
 
 namespace fusion {
 
-// Whoever can write the store, the keys, the tokens or the configuration of a server can have its
-// clients run code of his, or be its administrator. So a server does not start where others can
+// A user who can write the store, keys, tokens or configuration of a server can make its clients
+// run arbitrary code, or become its administrator. So a server does not start if other users can
 // write them, unless --insecure-permissions is given.
 
-/// A FailedPrecondition "--flag: ..." for every file and directory that `config` names and others
-/// can write, the directories above them included. What is not there is nobody's.
+/// One FailedPrecondition "--flag: ..." for every file or directory that `config` names and that
+/// other users can write, directly or through a directory above it. Missing files are not reported.
 std::vector<absl::Status> UntrustedFiles(const ServerConfig& config);
 
 /// The same for the sources of registered kernels.
 std::vector<absl::Status> UntrustedSources(const RegisteredKernels& kernels);
 
-/// The same for a directory in which the server works, of the flag `flag`.
+/// The same for one working directory of the server, given by `flag`.
 absl::Status CheckTrustedWork(std::string_view flag, const std::string& directory);
 
 }  // namespace fusion

@@ -9,7 +9,8 @@
 
 namespace fusion {
 
-/// Adds the families whose values are read from `now` and `tenants` rather than counted.
+/// Appends the metric families whose values come from `now` and `tenants`, not from Metrics' own
+/// counters.
 void AddReadings(const ServerSnapshot& now, const TenantCounts& tenants,
                  std::vector<prometheus::MetricFamily>* families);
 

@@ -58,7 +58,7 @@ Labels MethodLabels(RpcMethod method) {
                                             : "unary"}};
 }
 
-// What became of a report: a label of fusion_measurements_ingested_total.
+// The outcome of a report: a label of fusion_measurements_ingested_total.
 std::string_view IngestionResult(const absl::Status& status) {
   switch (status.code()) {
     case absl::StatusCode::kOk:
@@ -72,8 +72,8 @@ std::string_view IngestionResult(const absl::Status& status) {
   }
 }
 
-// A series that is not shown before it has counted something: a server has more than ten methods
-// with seventeen codes each, and sees few of them. Thread-safe.
+// A series that is absent until it has counted something: a server has more than ten methods with
+// seventeen codes each, and few of these occur. Thread-safe.
 template <typename Metric>
 class Seldom {
  public:

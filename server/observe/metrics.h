@@ -10,15 +10,15 @@
 
 namespace fusion {
 
-/// Calls that ended, by code name ("OK", "INVALID_ARGUMENT", ...); zeros left out.
+/// Finished calls by code name ("OK", "INVALID_ARGUMENT", ...), without zeros.
 using CodeCounts = std::map<std::string, int64_t>;
 
-/// Counts what happens and shows it in Prometheus' text format 0.0.4. Of a caller, no label
-/// ever carries more than the name of its tenant. Thread-safe; an observation costs well under a
-/// microsecond a counter.
+/// Counts events and formats them in Prometheus' text format 0.0.4. The only label that comes from
+/// a caller is its tenant: the first 64, then "other". Thread-safe; an observation takes well under
+/// a microsecond per counter.
 class Metrics final : public StoreObserver, public RpcObserver {
  public:
-  /// `compiler`: its version line.
+  /// Labels of the build info; `compiler`: its version line.
   Metrics(const std::string& version, const std::string& compiler);
   ~Metrics() override;
 
@@ -26,12 +26,13 @@ class Metrics final : public StoreObserver, public RpcObserver {
   void OnPut(const absl::Status& status, Nanoseconds took) override;
   void OnStarted(RpcMethod method) override;
   void OnFinished(const RpcRecord& record) override;
-  /// Once for each kernel, however many calls waited for it.
+  /// Call it once for each compiled kernel, however many calls waited for it.
   void OnKernelMade(const KernelArtifact& kernel);
 
-  /// Counters, and gauges made of `now` and of /proc/self.
+  /// The text of /metrics: the counters, and gauges from `now` and /proc/self.
   std::string Text(const ServerSnapshot& now) const;
 
+  /// Calls of `method` that have started and finished.
   int64_t started(RpcMethod method) const;
   CodeCounts finished(RpcMethod method) const;
 

@@ -8,19 +8,19 @@
 
 namespace fusion {
 
-/// Tells a service manager how the process is, as systemd's sd_notify does: one datagram to the
-/// socket that $NOTIFY_SOCKET names. Ten lines, against a library (libsystemd) that would bring
-/// compression and more into the process. Any thread.
+/// Reports the state of the process to a service manager, like systemd's sd_notify: one datagram to
+/// the socket that $NOTIFY_SOCKET names. Used in place of libsystemd, which has many dependencies.
+/// Any thread.
 class ServiceNotice {
  public:
-  /// `socket`: a path, or "@" and an abstract name; empty: nobody wants to know.
-  /// `watchdog_usec`: as in $WATCHDOG_USEC; empty: nobody watches.
+  /// `socket`: a path, or "@" and an abstract name; empty: Send does nothing. `watchdog_usec`: the
+  /// value of $WATCHDOG_USEC; empty: no watchdog.
   ServiceNotice(std::string socket, std::string_view watchdog_usec);
 
-  /// "READY=1\nSTATUS=listening on 127.0.0.1:50051". False if it could not be sent.
+  /// Sends `state`, as "READY=1\nSTATUS=serving". False if it could not be sent.
   bool Send(std::string_view state) const;
 
-  /// How often "WATCHDOG=1" is to be sent: twice as often as it is asked for.
+  /// Interval at which to send "WATCHDOG=1": half of $WATCHDOG_USEC. nullopt: no watchdog.
   std::optional<Nanoseconds> watchdog() const { return watchdog_; }
 
  private:

@@ -11,7 +11,7 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// By tenant; "*": those without a line of their own.
+// By tenant; "*": tenants that are not listed.
 ordered_json TenantLimitsJson(const TenantLimits& limits) {
   ordered_json out = ordered_json::object();
   auto add = [&](const std::string& name, const TenantLimit& limit) {

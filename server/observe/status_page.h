@@ -10,7 +10,7 @@
 
 namespace fusion {
 
-/// What does not change while the server runs.
+/// Facts that do not change while the server runs.
 struct ServerFacts {
   ServerConfig config;
   std::vector<std::string> addresses;
@@ -22,7 +22,7 @@ struct ServerFacts {
 std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, const Metrics& metrics,
                        const ServerSnapshot& now);
 
-/// "x86-64-v2 avx2": the ISAs that `toolchain` makes kernels for.
+/// The ISAs for which `toolchain` can compile kernels: "x86-64-v2 avx2".
 std::string SupportedIsas(const Toolchain& toolchain);
 
 }  // namespace fusion

@@ -10,20 +10,19 @@
 
 namespace fusion {
 
-/// What the admin port shows. Called on its threads; each must be thread-safe.
+/// The contents of the admin port's pages. Called on its threads; each must be thread-safe.
 struct AdminPages {
   std::function<std::string()> metrics;  // Prometheus text
   std::function<std::string()> status;   // JSON
-  std::function<bool()> ready;           // must not wait for anything
-  /// What the compiler said about a kernel that failed; NotFound if nothing is kept.
+  std::function<bool()> ready;           // must not block
+  /// The compiler's output for a kernel that failed; NotFound if none is kept.
   std::function<absl::StatusOr<std::string>(const Digest& kernel)> compile_log;
 };
 
-/// The admin port: /healthz (the process answers), /readyz (503 unless calls are wanted), /metrics,
-/// /statusz, /compile_log/<kernel key in hex> (404 if there is none), and / with the list of these.
-/// HTTP without access control. Health and readiness are answered however long the other pages
-/// take, and however many slow connections there are (HttpServer). FailedPrecondition, saying why,
-/// if `address` ("host:port") cannot be listened on. `hosts`: --admin-host.
+/// Starts the admin port: /healthz (the process answers), /readyz (503 while not ready), /metrics,
+/// /statusz, /compile_log/<kernel key in hex> (404 if there is none), and / with a list of these.
+/// HTTP without access control. Slow pages and slow connections do not delay /healthz and /readyz
+/// (HttpServer). Fails as HttpServer::Start does. `hosts`: --admin-host.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartAdminPort(const std::string& address,
                                                            const std::vector<std::string>& hosts,
                                                            AdminPages pages);

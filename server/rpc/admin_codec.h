@@ -9,10 +9,11 @@
 
 namespace fusion {
 
-// FusionAdmin's calls as plain values. Each Decode* reads a serialised request of a stranger:
-// InvalidArgument, naming the field. Each Encode* gives a serialised response. Pure, any thread.
+// FusionAdmin's requests and responses as plain values. Each Decode* parses an untrusted serialised
+// request: InvalidArgument, naming the field; ResourceExhausted above kMaxRequestObjects. Each
+// Encode* returns a serialised response. Pure, any thread.
 
-/// Of requests that ask for nothing in particular.
+/// Requests without fields: only checks that they parse.
 absl::Status CheckStoreStatsRequest(std::string_view bytes);
 absl::Status CheckVerifyRequest(std::string_view bytes);
 absl::Status CheckCompactRequest(std::string_view bytes);
@@ -29,10 +30,10 @@ struct InvalidateQuery {
 };
 absl::StatusOr<InvalidateQuery> DecodeInvalidateQuery(std::string_view bytes);
 
-/// The plans; none: every one.
+/// The keys of the plans to export; empty: all plans.
 absl::StatusOr<std::vector<Digest>> DecodeExportQuery(std::string_view bytes);
 
-/// Part of a file, at most kMaxArchiveChunk.
+/// Part of an archive file, at most kMaxArchiveChunk bytes.
 absl::StatusOr<std::string> DecodeChunk(std::string_view bytes);
 std::string EncodeChunk(std::string_view data);
 inline constexpr size_t kMaxArchiveChunk = 1 << 20;

@@ -6,9 +6,9 @@
 
 namespace fusion {
 
-/// FusionAdmin over the store and the pipeline, as FusionServiceImpl: raw methods, work on our
-/// threads, under admission. Every call needs the role "admin" and leaves a line "admin" in the
-/// log. Thread-safe.
+/// FusionAdmin on the store and the pipeline. Like FusionServiceImpl, it has raw methods and works
+/// on the threads of Admission. Every call needs the role "admin" and writes a line "admin" to the
+/// log (LogAdminCall). Thread-safe.
 class FusionAdminImpl final
     : public v1::FusionAdmin::WithRawCallbackMethod_GetStoreStats<
           v1::FusionAdmin::WithRawCallbackMethod_VerifyStore<

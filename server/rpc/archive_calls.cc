@@ -72,7 +72,7 @@ class ExportCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Call
     return absl::OkStatus();
   }
 
-  // At most one of a write and a task is under way, so nothing here runs twice at once.
+  // At most one write or one task runs at a time, so this needs no lock.
   void Fetch() {
     absl::Status wanted = cancel_.Check();
     if (!wanted.ok()) return Finish(Account(wanted));
@@ -130,7 +130,7 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
     StartRead(&chunk_);
   }
 
-  // At most one of a read and a task is under way.
+  // At most one read or one task runs at a time.
   void Take() {
     absl::Status taken = Add();
     if (!taken.ok()) return Conclude(taken);
@@ -158,7 +158,7 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
     Conclude(absl::OkStatus());
   }
 
-  // What was taken stays, however it ends.
+  // Plans imported so far stay in the store, whatever `status` is.
   void Conclude(const absl::Status& status) {
     const ImportOutcome& outcome = import_.outcome();
     record_.keys = outcome.plans + outcome.known;
@@ -166,7 +166,8 @@ class ImportCall final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Call 
       parts_.logger.Warning("plan_not_imported",
                             {{"plan", refused.name}, {"reason", TextToWire(refused.reason)}});
     }
-    parts_.pipeline.Forget({}, /*all=*/false);  // plans that were made of what was there before
+    parts_.pipeline.Forget({},
+                           /*all=*/false);  // recent plans that were made of the previous entries
     Finish(Account(status));
   }
 

@@ -13,11 +13,11 @@
 namespace fusion {
 namespace {
 
-// Statuses travel in HTTP headers, of which a call may have 8 KB in all.
+// Statuses are sent in HTTP headers, which may have 8 KB per call.
 constexpr size_t kMaxMessageBytes = 2 << 10;
 constexpr Nanoseconds kAdminLimit = std::chrono::hours(24);
-// What is made of a plan, as messages and as text, takes so many times what it is charged for.
-// Chosen: two forms of it at once, each twice as long.
+// Memory for messages and texts made of a plan, as a multiple of its ChargedBytes. Chosen: two
+// forms at a time, each twice as long.
 constexpr int64_t kReadTimes = 4;
 
 grpc::Status ToGrpc(const absl::Status& status) {
@@ -31,7 +31,7 @@ grpc::Status ToGrpc(const absl::Status& status) {
           EncodeErrorDetails(status)};
 }
 
-// Of the call's own deadline and the server's limit the earlier.
+// The earlier of the call's own deadline and the server's limit.
 Nanoseconds DeadlineOf(const grpc::CallbackServerContext& context, const Clock& clock,
                        Nanoseconds limit) {
   std::chrono::system_clock::time_point deadline = context.deadline();
@@ -40,7 +40,7 @@ Nanoseconds DeadlineOf(const grpc::CallbackServerContext& context, const Clock& 
   return clock.Now() + (deadline - now);
 }
 
-// A large store takes its time to be read or written, and who asks for that has been trusted.
+// Administrators are trusted, and reading or writing a large store takes long.
 Nanoseconds LimitOf(const ServiceParts& parts, RpcMethod method) {
   return RoleOf(method) == Role::kAdmin ? kAdminLimit : parts.call_limit;
 }
@@ -51,7 +51,7 @@ std::string LogText(const std::vector<StageTime>& stages) {
   });
 }
 
-// Answers from the caches are many and alike.
+// Answers from the caches are numerous and similar: they have a log sample of their own.
 bool IsUsual(const RpcRecord& record) {
   return record.status.ok() &&
          (record.cache == CacheOutcome::kHitMemory || record.cache == CacheOutcome::kHitStore);
@@ -60,7 +60,7 @@ bool IsUsual(const RpcRecord& record) {
 }  // namespace
 
 absl::Status FlatBytes::Read(const grpc::ByteBuffer& buffer) {
-  // Only the peer can be why: he sent none, or a part of one.
+  // Only the peer can cause this: it sent no message or a part of one.
   if (!buffer.Valid() || !buffer.Dump(&slices_).ok()) {
     return InvalidArgument("the call ended without a whole request");
   }
@@ -94,7 +94,7 @@ Call::Call(const ServiceParts& parts, const grpc::CallbackServerContext& context
 }
 
 absl::Status Call::Enter(const grpc::ByteBuffer& request) {
-  // Calls that are taken back at once may be many: they must cost nothing.
+  // Cancelled calls may be numerous (rapid reset): they must cost nothing.
   if (context_.IsCancelled()) return Cancelled("the caller took the call back");
   RETURN_IF_ERROR(identified_);
   RETURN_IF_ERROR(CheckRole(caller_, RoleOf(record_.method)));
@@ -124,7 +124,7 @@ absl::Status Call::Run(std::function<void()> work,
 }
 
 absl::Status Call::HoldToRead(int64_t charged) {
-  // So that the largest plan is let in beside other calls.
+  // The bound lets the largest plan be admitted beside other calls.
   const int64_t most = parts_.admission.byte_limit() / 4;
   return parts_.admission.Hold(&*pass_, record_.bytes_in + std::min(kReadTimes * charged, most));
 }
@@ -143,7 +143,7 @@ grpc::Status Call::Account(const absl::Status& status) {
   parts_.observer.OnFinished(record_);
   LogSample& sample = IsUsual(record_) ? parts_.usual_log : parts_.other_log;
   const std::optional<int64_t> left_out = sample.Pick();
-  // Every one of who may make them; of the others as many as of other lines.
+  // Every call of an administrator; calls of others are sampled like "rpc" lines.
   const bool may = identified_.ok() && CheckRole(caller_, Role::kAdmin).ok();
   if (RoleOf(record_.method) == Role::kAdmin && (may || left_out.has_value())) {
     LogAdminCall(parts_.logger, caller_, PlainPeer(context_.peer()), record_);

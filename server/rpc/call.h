@@ -14,12 +14,13 @@
 
 namespace fusion {
 
-/// The bytes of a message, in the pieces in which they came or in one. Refers to the buffer's where
-/// it can: requests of up to some 16 KB come in one piece. Not thread-safe.
+/// The bytes of a message, as the received pieces or as one string. Shares the buffer's memory
+/// where possible: requests of up to about 16 KB come in one piece. Not thread-safe.
 class FlatBytes {
  public:
+  /// InvalidArgument if the peer sent no complete message.
   absl::Status Read(const grpc::ByteBuffer& buffer);
-  /// All of them; joins the pieces.
+  /// All bytes; joins the pieces on the first call. Valid as long as this object.
   std::string_view view();
   std::vector<std::string_view> pieces() const;
 
@@ -28,10 +29,10 @@ class FlatBytes {
     return {reinterpret_cast<const char*>(slice.begin()), slice.size()};
   }
   std::vector<grpc::Slice> slices_;
-  std::string joined_;  // once it was asked for
+  std::string joined_;  // set by view()
 };
 
-/// `bytes`, a part of what `owner` points to, as a slice that keeps it: nothing is copied.
+/// A slice of `bytes`, which are part of *owner, without a copy. The slice keeps `owner` alive.
 template <typename T>
 grpc::Slice SharedSlice(std::shared_ptr<const T> owner, std::string_view bytes) {
   using Pointer = std::shared_ptr<const T>;
@@ -41,8 +42,10 @@ grpc::Slice SharedSlice(std::shared_ptr<const T> owner, std::string_view bytes) 
       [](void* pointer) { delete static_cast<Pointer*>(pointer); }, kept);
 }
 
-/// What all kinds of calls share: cancellation, admission, and the account at the end. Not
-/// thread-safe, but for cancel().
+/// Base of all calls: identification, cancellation, admission, and log and metrics at the end. In
+/// order: Begin (or Enter and Run), NoteAnswer before each message, Account at the end. Not
+/// thread-safe, except that cancel_ may be cancelled from any thread. `parts` and `context` must
+/// outlive it.
 class Call {
  public:
   Call(const ServiceParts& parts, const grpc::CallbackServerContext& context, RpcMethod method);
@@ -51,47 +54,52 @@ class Call {
   Call& operator=(const Call&) = delete;
 
  protected:
-  /// Lets the call in, or says why not.
+  /// Checks the caller and admits the call. Cancelled; Unauthenticated, PermissionDenied or
+  /// InvalidArgument as IdentifyCaller and CheckRole; ResourceExhausted: larger than
+  /// max_request_bytes; else as Admission::Enter.
   absl::Status Enter(const grpc::ByteBuffer& request);
 
-  /// So many bytes of the request came; Enter has done so for what it was given.
+  /// Counts further `bytes` of a streamed request; Enter has counted its own argument.
   void NoteRequest(int64_t bytes);
 
-  /// Has `work`, the call's first, done on a thread of ours; `refused` is called instead, on any
-  /// thread, if its place goes to another. After OK the call may be gone. Not OK: neither will be.
+  /// Queues `work`, the first task of the call, on a thread of Admission; needs Enter. `refused` is
+  /// called in its place, on any thread, if the call is displaced. After OK the call may have been
+  /// deleted. After an error (Admission::TakeTurn, Run) neither is called.
   absl::Status Run(std::function<void()> work, std::function<void(const absl::Status&)> refused);
 
-  /// Both; what keeps the work from being done goes to `refused`. The call may be gone afterwards.
+  /// Enter and Run; every error goes to `refused`. The call may have been deleted afterwards.
   void Begin(const grpc::ByteBuffer& request, std::function<void()> work,
              const std::function<void(const absl::Status&)>& refused);
 
-  /// From now on the call holds what it takes to make texts or an explanation of a stored plan or
-  /// kernel, which is charged `charged` bytes, a quarter of --max-inflight-bytes at most; and no
-  /// longer. ResourceExhausted, of the first: too much is under way.
+  /// Charges the call with the memory that it takes to make texts or an explanation of a stored
+  /// plan or kernel with ChargedBytes `charged`: four times that, at most a quarter of
+  /// --max-inflight-bytes. ResourceExhausted: too much is held by running calls.
   absl::Status HoldToRead(int64_t charged);
+  /// Ends the charge of HoldToRead.
   absl::Status HoldNoMore() { return parts_.admission.Hold(&*pass_, record_.bytes_in); }
 
-  /// Before the answer, or a part of it, is sent: what that keeps of memory until it is read.
-  /// ResourceExhausted: too much is not read yet.
+  /// Call before an answer, or a message of it, is sent, with the memory that it keeps until it is
+  /// read. ResourceExhausted: too many bytes of answers are unread; then do not send it.
   absl::Status NoteAnswer(const AnswerMemory& kept) const {
     return kept.most() > kSmallAnswerBytes ? parts_.answers(context_, kept) : absl::OkStatus();
   }
 
   WorkOwner owner() const { return {caller_.tenant, caller_.priority == Priority::kBackground}; }
 
-  /// No thread is needed any more, but for what Admission::Resume runs.
+  /// The call needs no thread any more, except for tasks of Admission::Resume.
   void EndTurn() {
     if (pass_.has_value()) parts_.admission.EndTurn(&*pass_);
   }
 
-  /// The last thing before the answer is given away: afterwards the call may be gone any moment.
+  /// Records the outcome in log and metrics, and converts it for gRPC. Call it last, directly
+  /// before the reactor's Finish, after which the call may be deleted at any moment.
   grpc::Status Account(const absl::Status& status);
 
  private:
   void LogCall(int64_t left_out) const;
 
  protected:
-  /// False for what the tenant must not know of, by its full key.
+  /// Whether the caller's tenant may see the plan or kernel with this full key.
   bool MayShow(std::string_view full_key) const { return parts_.Shows(full_key, caller_.tenant); }
 
   const ServiceParts& parts_;
@@ -99,13 +107,13 @@ class Call {
   const Nanoseconds start_;
   CancelToken cancel_;
   Caller caller_;
-  const absl::Status identified_;  // why nothing is done for the caller
+  const absl::Status identified_;  // outcome of IdentifyCaller
   RpcRecord record_;
   std::optional<Admission::Pass> pass_;  // until the answer is sent
 };
 
-/// A call with one answer, made on a thread of ours; `Base` is a Call. Deletes itself when gRPC is
-/// done with it.
+/// A call with one answer, made on a thread of Admission. `Base` is Call or derives from it.
+/// Deletes itself in OnDone.
 template <typename Base>
 class UnaryReactor : public grpc::ServerUnaryReactor, protected Base {
  public:
@@ -113,9 +121,9 @@ class UnaryReactor : public grpc::ServerUnaryReactor, protected Base {
                RpcMethod method, const grpc::ByteBuffer& request, grpc::ByteBuffer* response)
       : Base(parts, context, method), request_(request), response_(response) {}
 
-  /// Begins the call; gives the reactor for gRPC: `call`, or where the call is over already (it was
-  /// refused, or its answer was at hand) gRPC's own, which needs no thread to be told that it is
-  /// done. Owns `call`.
+  /// Starts the call and returns the reactor for gRPC. That is `call`, or, if the call has ended
+  /// already (it was refused, or AnswerAtOnce answered it), gRPC's default reactor, which is
+  /// completed without another thread.
   static grpc::ServerUnaryReactor* Start(std::unique_ptr<UnaryReactor> call,
                                          grpc::CallbackServerContext& context) {
     absl::Status entered = call->Enter(call->request_);
@@ -137,13 +145,15 @@ class UnaryReactor : public grpc::ServerUnaryReactor, protected Base {
   void OnDone() override { delete this; }
 
  protected:
-  /// True after Send, if the answer is at hand: on gRPC's own thread, so without waiting.
+  /// Answers with Send and returns true if the answer is available at once; else returns false.
+  /// Runs on gRPC's thread: must not block.
   virtual bool AnswerAtOnce() { return false; }
 
-  /// Ends with Send, or with why there is no answer.
+  /// Makes the answer: ends with Send, or with an error. Runs on a thread of Admission; may block.
   virtual absl::Status Answer() = 0;
 
-  /// An answer of bytes that nobody else has.
+  /// Sets the response. Fails as NoteAnswer does. The first form is for an answer that shares no
+  /// memory.
   absl::Status Send(grpc::ByteBuffer answer) {
     const AnswerMemory kept = {.own = static_cast<int64_t>(answer.Length())};
     return Send(std::move(answer), kept);

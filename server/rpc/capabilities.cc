@@ -39,7 +39,7 @@ std::vector<OpCapability> ModelOps() {
 
 int64_t Milliseconds(double seconds) { return static_cast<int64_t>(seconds * 1e3); }
 
-// In the order in which a request meets them.
+// In the order in which a request is checked against them.
 std::vector<ServiceLimit> LimitsOf(const ServerConfig& config, const PipelineOptions& pipeline) {
   int64_t calls = config.request_threads + config.request_queue;
   std::vector<ServiceLimit> limits = {

@@ -10,7 +10,8 @@
 
 namespace fusion {
 
-/// What a server of this configuration can do, but for what only its workers know (`sandbox`).
+/// The capabilities of a server with this configuration. `sandbox` stays empty: only the workers
+/// know its level.
 Capabilities CapabilitiesOf(const ServerConfig& config, const std::vector<DeviceSpec>& specs,
                             const Toolchain& toolchain, const PipelineOptions& pipeline);
 

@@ -115,7 +115,7 @@ absl::StatusOr<PlanPage> FusionServiceImpl::PageOf(const ListQuery& query,
     page = parts_.store.ListPlansOf(own, after, size);
     after = page.last;
   } while (after.has_value() && page.plans.empty());
-  // Where a page ended, others' plans stand: their keys are nobody's business.
+  // The token of the next page must not name a plan of another tenant.
   if (page.last.has_value()) {
     page.last = {page.plans.back().created_unix_ms, page.plans.back().plan_key};
   }

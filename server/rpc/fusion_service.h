@@ -6,10 +6,10 @@
 
 namespace fusion {
 
-/// FusionService over the pipeline, the store and the book of latencies: bytes in, bytes out,
-/// statuses passed on. The methods are raw ones, so that decoding happens on our threads, under our
-/// limits and with our messages, and a plan's stored bytes go out without a copy. No thread of gRPC
-/// ever waits. Thread-safe.
+/// FusionService on the pipeline, the store and the latency book. Its methods are raw (bytes in,
+/// bytes out). So requests are decoded on threads of Admission under this server's limits, with its
+/// error messages, and stored bytes of a plan are sent without a copy. gRPC's threads never block.
+/// Thread-safe.
 class FusionServiceImpl final
     : public v1::FusionService::WithRawCallbackMethod_PlanFusion<
           v1::FusionService::WithRawCallbackMethod_GetKernels<
@@ -57,11 +57,11 @@ class FusionServiceImpl final
   absl::StatusOr<std::string> AnswerGetStored(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetCapabilities(std::string_view request, UnaryContext context);
   absl::StatusOr<PlanPage> PageOf(const ListQuery& query, UnaryContext context) const;
-  // False for what the caller must not know of, by its full key.
+  // Whether the caller's tenant may see the plan or kernel with this full key.
   bool Shows(std::string_view full_key, const Caller& caller) const {
     return parts_.Shows(full_key, caller.tenant);
   }
-  // The plan, unless the caller must not know of it.
+  // The stored plan; null if there is none or the caller's tenant may not see it.
   std::shared_ptr<const StoredPlan> FindPlan(const Digest& key, const Caller& caller) const;
 
   const ServiceParts parts_;

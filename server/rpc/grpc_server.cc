@@ -43,27 +43,27 @@ void ForwardLog(gpr_log_func_args* args) {
   logger->Log(level, "grpc", {{"message", args->message}, {"left_out", *left_out}});
 }
 
-// What gRPC refuses by itself is neither logged nor counted, and its words name no flag. So
-// requests somewhat above the limit come through, to be refused by us; only what is far above it
-// does not.
+// gRPC's limit of a message, at least twice --max-request-bytes. Messages that gRPC refuses are
+// neither logged nor counted, and its error names no flag. So Call::Enter refuses requests up to
+// this size.
 int TransportLimit(int64_t max_request_bytes) {
   constexpr int64_t kLeast = int64_t{4} << 20;  // gRPC's own default
   int64_t bytes = std::max(2 * max_request_bytes, kLeast);
   return static_cast<int>(std::min<int64_t>(bytes, INT_MAX));
 }
 
-// Calls of one connection at a time; more wait at the caller. Callers that do more open more.
+// Concurrent calls of one connection; further ones wait at the caller.
 constexpr int kMaxConcurrentStreams = 1024;
-// In gRPC's hands, of all connections. Far more than run, wait and are read; with 8,192, calls that
-// are taken back at once took up to 550 MB on two busy cores, with 4,096 up to 360 (2026-11-27;
+// Calls that gRPC keeps for all connections: far more than run, wait and are read. With 8,192,
+// calls cancelled at once took up to 550 MB on two busy cores, with 4,096 up to 360 MB (2026-11-27;
 // redo: hostile_test --gtest_filter=*TakenBack* beside four busy loops).
 constexpr int64_t kMostCalls = 4096;
-// What is read at once is looked at to its end, whatever happens to the connection: 4 MB, gRPC's
-// default, may be 25,000 calls that are taken back, of 9 KB each.
+// gRPC processes each read to its end, even if the connection is closed meanwhile. 4 MB, its
+// default, may contain 25,000 cancelled calls, of 9 KB of memory each.
 constexpr int kMaxReadBytes = 64 << 10;
-// Calls of reflection at a time, each on a thread of its own (1.51); more are refused.
+// Concurrent calls of reflection, each on a thread of its own (1.51); further ones are refused.
 constexpr int kReflectionThreads = 32;
-// For an answer to be read, after a call has ended that took as long as it may.
+// Time to read the answer of a call that has used its whole time limit.
 constexpr std::chrono::seconds kReadingTime(5);
 constexpr std::chrono::minutes kProbeAfter(2);
 constexpr std::chrono::minutes kProbeLimit(1);
@@ -72,7 +72,7 @@ int ClampedMilliseconds(Nanoseconds time) {
   return static_cast<int>(std::min<int64_t>(time / std::chrono::milliseconds(1), INT_MAX));
 }
 
-// The library for reflection adds it to every server of the program that it is linked to.
+// Removes reflection, which its library adds to every server of a program that links it.
 class WithoutReflection final : public grpc::ServerBuilderOption {
  public:
   void UpdateArguments(grpc::ChannelArguments* /*arguments*/) override {}
@@ -99,7 +99,7 @@ class RunningServer final : public GrpcServer {
     }
     builder.SetMaxReceiveMessageSize(TransportLimit(parts_.max_request_bytes));
     builder.SetMaxSendMessageSize(-1);
-    // A megabyte of compressed zeros would be inflated in full before its size is looked at.
+    // gRPC would decompress a message completely before it checks its size.
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_GZIP, false);
     builder.SetCompressionAlgorithmSupportStatus(GRPC_COMPRESS_DEFLATE, false);
     LimitTransport(options, &builder);
@@ -158,7 +158,7 @@ class RunningServer final : public GrpcServer {
 
   void Shutdown(Nanoseconds grace) override {
     if (server_ == nullptr) return;
-    // They ask the call tracker, which gRPC owns.
+    // Both use the call tracker, which gRPC owns.
     guard_->Stop();
     stopping_.Set();
     sweeper_.join();
@@ -169,7 +169,7 @@ class RunningServer final : public GrpcServer {
   }
 
  private:
-  // The same, for services that keep a copy.
+  // `parts` with the callbacks of this server, for the services, which keep a copy.
   ServiceParts Watched(ServiceParts parts) {
     using Context = grpc::CallbackServerContext;
     parts.begins = [this](const Context& context) { call_tracker_->Add(context); };
@@ -185,8 +185,9 @@ class RunningServer final : public GrpcServer {
     return parts;
   }
 
-  // Where the connections of an address go. gRPC does not say of which connection a call is, so
-  // those of this server's owner have credentials of their own, which calls show (kOwnerTransport).
+  // Acceptors for the connections of an address. gRPC does not tell to which connection a call
+  // belongs. So connections of this server's owner get separate credentials, which each call has as
+  // a property (kOwnerTransport).
   struct Acceptors {
     std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> usual;
     std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> of_owner;  // of unix sockets
@@ -207,7 +208,7 @@ class RunningServer final : public GrpcServer {
     return {.usual = add(credentials_.emplace_back(TlsCredentials(*certificates)))};
   }
 
-  // What callers can make gRPC keep before, and after, a call is ours to admit.
+  // Bounds the memory that callers can make gRPC keep before a call is admitted and after it ends.
   static void LimitTransport(const GrpcServerOptions& options, grpc::ServerBuilder* builder) {
     // Parts of requests that never end: beyond it the connections of the largest are closed.
     grpc::ResourceQuota quota("fusiond");
@@ -217,7 +218,7 @@ class RunningServer final : public GrpcServer {
     builder->AddChannelArgument(GRPC_ARG_TCP_MAX_READ_CHUNK_SIZE, kMaxReadBytes);
     builder->AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
                                 ClampedMilliseconds(options.connection_idle));
-    // Who does not answer, because the machine is gone or because it does not read.
+    // Closes connections whose peer does not answer: it is gone, or does not read.
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS, ClampedMilliseconds(kProbeAfter));
     builder->AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, ClampedMilliseconds(kProbeLimit));
   }
@@ -277,7 +278,7 @@ void SendGrpcLogTo(Logger& logger) {
 absl::StatusOr<std::unique_ptr<GrpcServer>> GrpcServer::Start(const GrpcServerOptions& options,
                                                               const ServiceParts& parts) {
   grpc::EnableDefaultHealthCheckService(true);
-  // Also has the library linked, which else nothing asks for.
+  // Also makes the linker keep the reflection library.
   grpc::reflection::InitProtoReflectionServerBuilderPlugin();
   auto server = std::make_unique<RunningServer>(parts);
   RETURN_IF_ERROR(server->Listen(options));

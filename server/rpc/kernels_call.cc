@@ -9,16 +9,16 @@
 namespace fusion {
 namespace {
 
-// Part of a kernel in one message; gRPC's default limit of 4 MB must never be met.
+// Bytes of a kernel per message: well below gRPC's default limit of 4 MB.
 constexpr size_t kChunkBytes = 1 << 20;
 
-// A kernel that failed says so with other codes.
+// A kernel that failed has other codes than NotFound.
 bool IsUnknown(const KernelReply& reply) {
   return reply.state == KernelState::kFailed && absl::IsNotFound(reply.why);
 }
 
-/// One GetKernels: fetches a kernel on a thread of ours, streams it from gRPC's, fetches the next.
-/// A caller that reads slowly holds no thread. Deletes itself when gRPC is done with it.
+/// One GetKernels: fetches a kernel on a thread of Admission, writes it from gRPC's threads,
+/// fetches the next one. A caller that reads slowly occupies no thread. Deletes itself in OnDone.
 class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Call {
  public:
   KernelsCall(const ServiceParts& parts, const grpc::CallbackServerContext& context,
@@ -52,7 +52,7 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     return absl::OkStatus();
   }
 
-  // At most one of a write and a task is under way, so nothing here runs twice at once.
+  // At most one write or one task runs at a time, so this needs no lock.
   void Next() {
     if (kernel_ != nullptr) return WriteChunk();
     if (next_ == keys_.size()) return Finish(Account(absl::OkStatus()));
@@ -68,7 +68,7 @@ class KernelsCall final : public grpc::ServerWriteReactor<grpc::ByteBuffer>, Cal
     KernelReply reply = parts_.pipeline.GetKernel(keys_[next_], cancel_, tenant);
     if (!is_made) Admission::OthersWorked(parts_.clock.Now() - begin);
     if (reply.state == KernelState::kPending) return Finish(Account(reply.why));
-    // Only now: who waits for a kernel that is being compiled holds a thread.
+    // Not earlier: a call that waits for a kernel to be compiled occupies a thread.
     absl::Status begun = parts_.admission.BeginStream(&*pass_);
     if (!begun.ok()) return Finish(Account(begun));
     message_.Clear();

@@ -6,7 +6,8 @@
 
 namespace fusion {
 
-/// Answers one GetKernels. What it is given outlives the call, which deletes itself.
+/// Answers one GetKernels and returns its reactor, which deletes itself. The arguments must outlive
+/// the reactor.
 grpc::ServerWriteReactor<grpc::ByteBuffer>* StartKernelsCall(
     const ServiceParts& parts, const grpc::CallbackServerContext& context,
     const grpc::ByteBuffer& request);

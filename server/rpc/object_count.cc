@@ -12,11 +12,11 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::internal::WireFormatLite;
 using google::protobuf::io::CodedInputStream;
 
-// Small numbers grow too: from one byte to eight, twice that while an array grows. So many of them
-// weigh as much as an object.
+// Small numbers grow too: from one byte to eight, and twice that while an array grows. This many of
+// them take as much memory as an object.
 constexpr int64_t kNumbersPerObject = 8;
 
-/// Walks a serialised message and everything in it. Used once.
+/// Walks a serialised message and all nested messages. Use it once.
 class Walk {
  public:
   Walk(std::string_view bytes, int64_t limit)
@@ -51,7 +51,7 @@ class Walk {
     return true;
   }
 
-  // Whether a parser takes what comes in this form for the field; otherwise it is unknown to it.
+  // Whether a parser accepts this wire type for the field; otherwise the field is unknown to it.
   static bool IsExpected(const FieldDescriptor& field, WireFormatLite::WireType wire) {
     auto type = static_cast<WireFormatLite::FieldType>(field.type());
     return wire == WireFormatLite::WireTypeForFieldType(type) ||

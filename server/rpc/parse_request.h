@@ -10,12 +10,13 @@ class Descriptor;
 
 namespace fusion {
 
-/// Counts the objects that a serialised message of a stranger would make, before it is parsed.
-/// InvalidArgument: it is no message of `type`; ResourceExhausted above kMaxRequestObjects.
+/// Checks an untrusted serialised message before it is parsed. InvalidArgument: it is no message of
+/// `type`. ResourceExhausted: it would make more than kMaxRequestObjects objects. Messages call it
+/// `what`.
 absl::Status CheckObjects(const google::protobuf::Descriptor& type, std::string_view bytes,
                           std::string_view what);
 
-/// Parses a request of a stranger. Fails as CheckObjects.
+/// Parses an untrusted request. Fails as CheckObjects does.
 template <typename Message>
 absl::Status ParseRequest(std::string_view bytes, Message* out) {
   RETURN_IF_ERROR(CheckObjects(*Message::descriptor(), bytes, "request"));

@@ -12,12 +12,13 @@
 namespace fusion {
 namespace {
 
-/// How long a request waited for kernels, whose making goes on without it.
+/// Measures how long a request waits for kernels, whose compilation continues without it, and
+/// reports it with Admission::OthersWorked.
 class CompileWatch final : public StageObserver {
  public:
-  /// `next`, which may be null, is told what this one is.
+  /// Forwards every stage to `next`, which may be null.
   CompileWatch(const Clock& clock, StageObserver* next) : clock_(clock), next_(next) {}
-  /// To be called on the thread that was told of the stages.
+  /// Must run on the thread that called OnStage.
   ~CompileWatch() override {
     End();
     Admission::OthersWorked(took_);
@@ -33,7 +34,7 @@ class CompileWatch final : public StageObserver {
       begin_ = clock_.Now();
     }
   }
-  // For it, what is planned again because a kernel could not be built is waiting as well.
+  // Planning again because a kernel could not be built also counts as waiting.
   bool FollowsOthers() const override { return next_ != nullptr; }
 
  private:
@@ -48,13 +49,13 @@ class CompileWatch final : public StageObserver {
   Nanoseconds took_{0};
 };
 
-/// What both calls share: from the request's bytes to the answer's.
+/// Base of the calls that plan: from the request's bytes to the answer's bytes.
 class PlanningCall : public Call {
  public:
   using Call::Call;
 
  protected:
-  // The answer to an equal request before, given as such a one; null: it must be made.
+  // The cached answer to an equal request, recorded as a hit; null: there is none.
   std::shared_ptr<const CachedResponse> Recall(const grpc::ByteBuffer& request) {
     const Nanoseconds begin = parts_.clock.Now();
     read_ = bytes_.Read(request);
@@ -71,13 +72,13 @@ class PlanningCall : public Call {
     return warm;
   }
 
-  // On a thread of ours, once Recall has found nothing. `observer` may be null.
+  // Plans, after Recall has found nothing. Runs on a thread of Admission. `observer` may be null.
   absl::StatusOr<EncodedReply> Plan(StageObserver* observer) {
     Nanoseconds begin = parts_.clock.Now();
     record_.queued = begin - start_;
     RETURN_IF_ERROR(read_);
-    RETURN_IF_ERROR(cancel_.Check());  // it may have waited for longer than its caller does
-    // Decoding copies what it needs; what came is not kept until gRPC is done with the call.
+    RETURN_IF_ERROR(cancel_.Check());  // its deadline may have passed while it was queued
+    // Decoding copies what it needs, so the received bytes are freed after it.
     FlatBytes bytes = std::exchange(bytes_, FlatBytes());
     ASSIGN_OR_RETURN(std::unique_ptr<DecodedRequest> decoded, DecodePlanRequest(bytes.view()));
     ASSIGN_OR_RETURN(PlanReply reply, Ask(decoded.get(), begin, observer));
@@ -86,7 +87,7 @@ class PlanningCall : public Call {
     return EncodePlanReply(reply, signature);
   }
 
-  // From a request that was decoded since `begin`.
+  // Plans for a decoded request; decoding started at `begin`.
   absl::StatusOr<PlanReply> Ask(DecodedRequest* decoded, Nanoseconds begin,
                                 StageObserver* observer) {
     record_.request_id = decoded->request_id();
@@ -103,7 +104,7 @@ class PlanningCall : public Call {
     return reply;
   }
 
-  // `lead`: bytes in front of the answer. The plan's own are not copied.
+  // The answer behind the bytes `lead`. The plan's bytes are not copied.
   static grpc::ByteBuffer BufferOf(const EncodedReply& encoded, std::string_view lead = "") {
     grpc::Slice slices[] = {grpc::Slice(StrCat(lead, encoded.head)),
                             SharedSlice(encoded.plan, encoded.plan->plan_bytes),
@@ -122,14 +123,14 @@ class PlanningCall : public Call {
             .cached = true};
   }
 
-  // The same in one piece, for what goes on behind it.
+  // A copy of the cached answer with the stages of this call.
   EncodedReply Again(const CachedResponse& warm) const {
     EncodedReply reply = warm.reply;
     reply.tail += EncodeFurtherStage(record_.stages.front());
     return reply;
   }
 
-  // Of an answer that is given again nothing is copied but what this call adds.
+  // A cached answer with the stages of this call; only head and stages are copied.
   grpc::ByteBuffer BufferOf(const std::shared_ptr<const CachedResponse>& warm) const {
     const EncodedReply& reply = warm->reply;
     grpc::Slice slices[] = {grpc::Slice(reply.head), SharedSlice(warm, reply.plan->plan_bytes),
@@ -139,7 +140,7 @@ class PlanningCall : public Call {
   }
 
  private:
-  // Whose answers are given again to this caller; empty: tenants share them.
+  // The namespace of ResponseCache for this caller; empty: tenants share answers.
   std::string Space() const { return parts_.tenant_namespaces ? caller_.tenant : ""; }
 
   absl::Status read_;
@@ -153,7 +154,7 @@ class PlanCall final : public UnaryReactor<PlanningCall> {
   using UnaryReactor::UnaryReactor;
 
  private:
-  // Hashing more than so many bytes holds up gRPC's thread for longer than handing them over.
+  // Above this size, hashing on gRPC's thread takes longer than handing the call to another thread.
   static constexpr size_t kAtOnceBytes = 1 << 20;
 
   bool AnswerAtOnce() override {
@@ -197,7 +198,7 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
 
   absl::StatusOr<PlanExplanation> ExplainStored(const ExplainQuery& query) {
     record_.plan_key = query.plan->ToHex();
-    // A look at a plan is no use of it.
+    // Does not count as a use for eviction.
     std::shared_ptr<const StoredPlan> stored = parts_.store.PeekPlan(*query.plan);
     if (stored == nullptr || !MayShow(stored->full_key)) {
       return NotFound("plan_key: this server has no plan ", query.plan->ToHex());
@@ -219,8 +220,8 @@ class ExplainCall final : public UnaryReactor<PlanningCall> {
   }
 };
 
-/// One PlanFusionStream. Planning leaves its progress in a queue, from which one message at a time
-/// is written. Deletes itself when both gRPC and the planning thread are done with it.
+/// One PlanFusionStream. Planning pushes progress to a queue, from which one message at a time is
+/// written. Deletes itself when both gRPC and the planning thread have released it.
 class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
                          PlanningCall,
                          StageObserver {
@@ -290,7 +291,8 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
     Proceed();
   }
 
-  // Writes what comes next, or ends the call, unless a write is under way: its end comes back here.
+  // Writes the next message, or ends the call. Does nothing while a write is in progress:
+  // OnWriteDone calls it again.
   void Proceed() {
     Step step = Step::kNothing;
     absl::Status status;
@@ -299,7 +301,7 @@ class PlanStream final : public grpc::ServerWriteReactor<grpc::ByteBuffer>,
       step = NextStep();
       status = gone_ ? Cancelled("the caller went away") : status_;
     }
-    // Only one thread gets here at a time: until this write has ended, the next step is none.
+    // Only one thread gets here at a time: NextStep returns kNothing until this write has ended.
     if (step == Step::kWrite) StartWrite(&buffer_);
     if (step == Step::kFinish) Finish(Account(status));
   }

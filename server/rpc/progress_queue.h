@@ -7,9 +7,8 @@
 
 namespace fusion {
 
-/// Progress on its way to a caller who may read slowly: of news about one stage that follow each
-/// other only the latest waits, and of all at most kMost, the oldest forgotten first. Not
-/// thread-safe.
+/// Progress messages for a caller that may read slowly. Of consecutive messages about one stage
+/// only the latest is kept; of all at most kMost, and the oldest is dropped first. Not thread-safe.
 class ProgressQueue {
  public:
   static constexpr size_t kMost = 64;
@@ -20,7 +19,7 @@ class ProgressQueue {
     waiting_.push_back(std::move(progress));
   }
 
-  /// The oldest that waits.
+  /// Removes and returns the oldest message; nullopt: empty.
   std::optional<PlanProgress> Pop() {
     if (waiting_.empty()) return std::nullopt;
     PlanProgress out = std::move(waiting_.front());

@@ -21,7 +21,7 @@
 namespace fusion {
 namespace {
 
-// The place of a plan as 16 hex digits of its time and 64 of its key.
+// A page token: 16 hex digits of the plan's time, then 64 of its key.
 std::string TokenOf(const PlanPlace& place) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string out;
@@ -65,8 +65,7 @@ class ParsedRequest final : public DecodedRequest {
     return absl::OkStatus();
   }
 
-  // The request inside of an ExplainPlanRequest, if there is one; what stands beside it goes into
-  // `query`.
+  // Parses an ExplainPlanRequest: its request, if it has one, into this; the rest into `query`.
   absl::Status ParseExplain(std::string_view bytes, ExplainQuery* query) {
     auto* wire = google::protobuf::Arena::CreateMessage<v1::ExplainPlanRequest>(&arena_);
     RETURN_IF_ERROR(ParseRequest(bytes, wire));
@@ -91,7 +90,7 @@ class ParsedRequest final : public DecodedRequest {
   }
 
  private:
-  // Everything that decides the plan.
+  // The fields that determine the plan.
   absl::Status DecodeWork(const v1::PlanFusionRequest& wire) {
     request_id_ = wire.request_id().substr(0, kMaxRequestIdBytes);
     RETURN_IF_ERROR(DecodeGraph(wire));
@@ -106,11 +105,11 @@ class ParsedRequest final : public DecodedRequest {
   absl::Status DecodeGraph(const v1::PlanFusionRequest& wire) {
     switch (wire.graph_case()) {
       case v1::PlanFusionRequest::kOnnxModel: {
-        // Asked for by name, because ONNX's own header is for core/onnx, import and export alone.
+        // Looked up by name, because only core/onnx, import and export may include ONNX's header.
         const google::protobuf::Descriptor* model =
             google::protobuf::DescriptorPool::generated_pool()->FindMessageTypeByName(
                 "onnx.ModelProto");
-        // The importer says better what is wrong with a malformed model; only size is our matter.
+        // Only the size is checked here: the importer has better errors for malformed models.
         if (model != nullptr) {
           absl::Status sane = CheckObjects(*model, wire.onnx_model(), "onnx_model");
           if (absl::IsResourceExhausted(sane)) return sane;

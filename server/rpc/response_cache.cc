@@ -13,12 +13,12 @@
 namespace fusion {
 namespace {
 
-// How often a use is told to the store: eviction does not tell times apart that are closer.
+// How often the store is told of a use; eviction does not need finer times.
 constexpr Nanoseconds kTouchEvery = std::chrono::seconds(1);
-// Map, list and pointers of an entry.
+// Memory of map, list and pointers per entry.
 constexpr int64_t kEntryBytes = 512;
 
-/// Pieces behind each other as a stream.
+/// The concatenated pieces as a stream.
 class PieceStream final : public google::protobuf::io::ZeroCopyInputStream {
  public:
   explicit PieceStream(const std::vector<std::string_view>& pieces) : pieces_(pieces) {}
@@ -57,7 +57,7 @@ class PieceStream final : public google::protobuf::io::ZeroCopyInputStream {
   int64_t read_ = 0;
 };
 
-// The bytes from `begin` to `end` of all of them, in pieces.
+// Appends the bytes [begin, end) of the concatenated pieces, as pieces, to `out`.
 void AppendRange(const std::vector<std::string_view>& pieces, size_t begin, size_t end,
                  std::vector<std::string_view>* out) {
   size_t first = 0;  // byte of the piece
@@ -69,7 +69,7 @@ void AppendRange(const std::vector<std::string_view>& pieces, size_t begin, size
   }
 }
 
-// Whether an equal request would get the same, as long as the store has what it names.
+// Whether an equal request would get the same answer while the store keeps its entries.
 bool MayBeGivenAgain(const PlanReply& reply) {
   return reply.dumps.empty() && reply.lock == nullptr && !reply.miss.has_value() &&
          !GoesOn(reply.stored->plan.search) &&
@@ -144,7 +144,7 @@ std::shared_ptr<const CachedResponse> ResponseCache::Find(const std::string& spa
   return answer;
 }
 
-// Whether the store has what the answer says, under its keys.
+// Whether the store has plan and kernels with the contents that the answer names.
 bool ResponseCache::IsTrue(const CachedResponse& answer) const {
   const StoredPlan& plan = *answer.reply.plan;
   if (store_.ContentOf(EntryKind::kPlan, plan.key) != plan.content) return false;
@@ -168,7 +168,7 @@ void ResponseCache::Remember(const std::string& space, const Digest& request,
     answer->kernels.push_back(kernel.key);
     answer->contents.push_back(kernel.content);
   }
-  // Before the first look at the store: what is removed from now on is noticed.
+  // removals() is read before the store is, so that later removals are noticed.
   Entry entry{.answer = answer,
               .asked_at = clock_.Now(),
               .removals = store_.removals(),

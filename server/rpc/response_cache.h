@@ -15,61 +15,63 @@
 
 namespace fusion {
 
-/// What a serialised PlanFusionRequest says, without reading it: equal names, equal answers. Two
-/// that differ may still mean the same; who needs to know must decode them.
+/// Identifies a serialised PlanFusionRequest without decoding it. Requests with equal digests have
+/// equal answers. Different digests may still mean equal requests.
 struct RequestName {
-  /// SecretHash of the bytes, without the field that is for logs only.
+  /// SecretHash of the bytes without the field request_id.
   Digest digest;
-  /// That field: PlanFusionRequest.request_id, at most 128 bytes of it.
+  /// PlanFusionRequest.request_id, at most kMaxRequestIdBytes of it.
   std::string request_id;
 };
-/// Of the bytes that the pieces are behind each other; nullopt if they are no message. Looks at the
-/// fields of the outermost message only and copies nothing, so it costs one hash. Pure, any thread.
+/// The name of the request whose bytes are the concatenated `pieces`; nullopt if they are not a
+/// message. Scans only the fields of the outermost message and copies nothing: costs one hash.
+/// Pure, any thread.
 std::optional<RequestName> NameRequest(const std::vector<std::string_view>& pieces);
 
-/// An answer to give again.
+/// A cached answer.
 struct CachedResponse {
-  EncodedReply reply;      // but for the time of its stages
-  int64_t plan_bytes = 0;  // ChargedBytes of its plan
-  // What the reply says of kernels, in the order of the plan; of its plan `reply.plan` says it.
-  std::vector<Digest> kernels;
-  std::vector<Digest> contents;  // SHA-256 of each
+  EncodedReply reply;            // without stages: append EncodeFurtherStage
+  int64_t plan_bytes = 0;        // ChargedBytes of reply.plan
+  std::vector<Digest> kernels;   // keys of its kernels, in the order of the plan
+  std::vector<Digest> contents;  // SHA-256 of the bytes of each
 };
 
-/// Answers to recent requests by the bytes of these: the first level of the cache, in front of the
-/// one whose keys are canonical graphs. A request that was answered before costs a hash and a look
-/// here; nothing of it is decoded.
+/// Answers to recent requests, by the bytes of the requests. This is the first level of the cache;
+/// the next one has canonical graphs as keys. A repeated request costs a hash and a lookup, and is
+/// not decoded.
 ///
 ///   if (auto warm = answers.Find(tenant, name.digest)) return Send(*warm);
 ///   ... answers.Remember(tenant, name.digest, reply);
 ///
-/// An answer is given again only while the store has the plan and all the kernels that it names,
-/// with the very contents that it names, and counts as a use of them; one that says that it is not
-/// stored, only while that is so. Thread-safe; store and clock outlive it.
+/// An answer is reused only while the store has its plan and all its kernels with exactly the
+/// contents that the answer names. Each reuse counts as a use of these entries for eviction. An
+/// answer with the warning "not stored" is reused only while the plan is still not stored.
+/// Thread-safe. Store and clock must outlive it.
 class ResponseCache {
  public:
   ResponseCache(Store& store, int64_t budget_bytes, const Clock& clock = Clock::Real())
       : store_(store), clock_(clock), answers_(budget_bytes, LargestEntryBytes(budget_bytes)) {}
 
-  /// Null: none. `space`: whose answers; empty where tenants share them.
+  /// The answer, or null. `space`: the tenant whose answers are searched; empty: tenants share
+  /// them.
   std::shared_ptr<const CachedResponse> Find(const std::string& space, const Digest& request);
 
-  /// Keeps a reply for equal requests to come, if it would be theirs as well: its kernels are
-  /// there, no search for tiles is pending, no texts were asked for.
-  /// `signature`: the service's own over it, if it signs.
+  /// Caches `reply` for later equal requests. Does nothing if their answer could differ: a kernel
+  /// is not ready, a search for tiles is pending, or texts, a lock or a miss explanation were
+  /// requested. `signature`: that of `reply`, if the service signs.
   void Remember(const std::string& space, const Digest& request, const PlanReply& reply,
                 const std::optional<Signature>& signature = std::nullopt);
 
+  /// Number and memory of the cached answers.
   int64_t size() const;
   int64_t bytes() const;
 
  private:
-  // When the store was last asked about it, and what it had removed by then.
   struct Entry {
     std::shared_ptr<const CachedResponse> answer;
-    Nanoseconds asked_at{0};
-    int64_t removals = 0;
-    bool says_unwritten = false;
+    Nanoseconds asked_at{0};      // when it was last compared with the store
+    int64_t removals = 0;         // Store::removals() at that time
+    bool says_unwritten = false;  // has the warning "not stored"
   };
   using Key = std::pair<std::string, Digest>;
 

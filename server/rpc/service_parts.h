@@ -20,7 +20,7 @@ class CallbackServerContext;
 
 namespace fusion {
 
-/// What calls need. Outlives the service.
+/// The dependencies of calls, not owned. All must outlive the service.
 struct ServiceParts {
   FusionPipeline& pipeline;
   Store& store;
@@ -28,35 +28,37 @@ struct ServiceParts {
   std::function<Capabilities()> capabilities;
   const Authenticator& authenticator;
   Signer& signer;
-  const std::vector<SigningKey>& import_keys;  // of --import-key
+  const std::vector<SigningKey>& import_keys;  // --import-key
   Admission& admission;
   const JobMemory& job_memory;  // of imports and plannings
-  ResponseCache& warm;
+  ResponseCache& warm;          // first level of the cache
   RpcObserver& observer;
   Logger& logger;
-  LogSample& usual_log;  // of calls answered from the caches
-  LogSample& other_log;
-  /// Told of each call as it begins.
+  LogSample& usual_log;  // for calls answered OK from the caches
+  LogSample& other_log;  // for all other calls
+
+  // Callbacks of GrpcServer; any thread.
+  /// A call begins.
   std::function<void(const grpc::CallbackServerContext& context)> begins =
       [](const grpc::CallbackServerContext&) {};
-  /// Told of the bytes of its request, or of a part of it, once they came.
+  /// `bytes` of its request, or of a message of it, have arrived completely.
   std::function<void(const grpc::CallbackServerContext& context, int64_t bytes)> requested =
       [](const grpc::CallbackServerContext&, int64_t) {};
-  /// Told what each answer, or the part of one that is being sent, keeps of memory until it is
-  /// read. ResourceExhausted: that is too much, and it must not be sent.
+  /// The memory that an answer, or the message being sent, keeps until it is read.
+  /// ResourceExhausted: too much is unread, and it must not be sent.
   std::function<absl::Status(const grpc::CallbackServerContext& context, const AnswerMemory& kept)>
       answers =
           [](const grpc::CallbackServerContext&, const AnswerMemory&) { return absl::OkStatus(); };
-  /// Told that a call may take as long as its caller likes.
+  /// The call is exempt from call_limit.
   std::function<void(const grpc::CallbackServerContext& context)> lasts =
       [](const grpc::CallbackServerContext&) {};
   const Clock& clock = Clock::Real();
   int64_t max_request_bytes = 0;
-  /// No call takes longer, whatever its own deadline is.
+  /// Maximum duration of a call, whatever its own deadline is; a day for FusionAdmin.
   Nanoseconds call_limit = std::chrono::minutes(10);
   bool tenant_namespaces = false;
 
-  /// False for what the tenant must not know of, by its full key.
+  /// Whether `tenant` may see the plan or kernel with this full key.
   bool Shows(std::string_view full_key, std::string_view tenant) const {
     return !tenant_namespaces || (!tenant.empty() && TenantOfKey(full_key) == tenant);
   }

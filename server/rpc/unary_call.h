@@ -11,22 +11,22 @@
 
 namespace fusion {
 
-/// What a handler may look at and say beside its answer.
+/// The context of a UnaryHandler. Valid during its call.
 struct UnaryContext {
-  const CancelToken& cancel;  // ends when nobody waits for the answer any more
-  RpcRecord& record;          // for plan_key
+  const CancelToken& cancel;  // cancelled when the caller is gone or its deadline has passed
+  RpcRecord& record;          // the handler sets plan_key, keys and reason
   const Caller& caller;
-  /// Before an answer from a stored plan or kernel is made, which is charged so many bytes, for
-  /// what that takes of memory until it is. ResourceExhausted: too much is under way.
+  /// Call it before making an answer from a stored plan or kernel with ChargedBytes `charged`:
+  /// reserves the memory for that. ResourceExhausted: too much is held by running calls.
   const std::function<absl::Status(int64_t charged)>& hold;
 };
 
-/// The serialised answer to a serialised request. Runs on a thread of ours.
+/// Returns the serialised answer to a serialised request. Runs on a thread of Admission.
 using UnaryHandler =
     std::function<absl::StatusOr<std::string>(std::string_view request, UnaryContext context)>;
 
-/// Answers one short call: one that waits for nobody. What it is given outlives the call, which
-/// deletes itself.
+/// Answers one call with `handler`, which must not wait for other calls, planning or compiling.
+/// Returns the reactor, which deletes itself. The arguments must outlive it.
 grpc::ServerUnaryReactor* StartUnaryCall(const ServiceParts& parts,
                                          grpc::CallbackServerContext& context, RpcMethod method,
                                          const grpc::ByteBuffer& request,

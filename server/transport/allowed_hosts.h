@@ -7,16 +7,16 @@
 
 namespace fusion {
 
-/// Which values of the header Host an HTTP server answers: an IP address, localhost, the host that
-/// it listens on, or a name that the operator listed. A web page that gives its own name the
-/// address of this server (DNS rebinding) has a browser send that name, and learns nothing.
-/// Thread-safe: const.
+/// The values of the header Host that an HTTP server accepts: any IP address, localhost, the host
+/// that it listens on, and names that the operator listed. Protects against DNS rebinding: a web
+/// page that points its own name at this server makes the browser send that name in Host.
+/// Immutable, so thread-safe.
 class AllowedHosts {
  public:
-  /// `address`: "host:port", listened on. `names`: further ones, without port; "*" allows all.
+  /// `address`: the "host:port" listened on. `names`: further names without a port; "*" allows all.
   AllowedHosts(const std::string& address, const std::vector<std::string>& names);
 
-  /// Of "name", "name:port", "10.0.0.1:port" or "[::1]:port"; names in any case.
+  /// `host`: "name", "name:port", "10.0.0.1:port" or "[::1]:port"; names are case-insensitive.
   bool Allow(std::string_view host) const;
 
  private:

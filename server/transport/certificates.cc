@@ -19,7 +19,7 @@ absl::StatusOr<std::string> ReadPem(std::string_view flag, const std::string& pa
   return text;
 }
 
-// FirstCertificate of a file.
+// The first certificate in `pem`, with flag and file in errors.
 absl::StatusOr<OpenSslPtr<X509>> FirstOf(std::string_view flag, const std::string& path,
                                          const std::string& pem) {
   absl::StatusOr<OpenSslPtr<X509>> first = FirstCertificate(pem);
@@ -108,7 +108,7 @@ void Certificates::Reload(bool always) {
   absl::StatusOr<CertificateSet> read =
       trusted.ok() ? ReadCertificates(files_, std::chrono::system_clock::now()) : trusted;
   if (!read.ok()) {
-    // A certificate and its key are two files: between their writes they do not fit.
+    // Certificate and key are two files: they do not match while only one has been replaced.
     if (changed || always) {
       logger_.Error("certificates_not_reloaded",
                     {{"reason", Message(read.status())}, {"in_force", now()->subject}});

@@ -22,12 +22,12 @@
 namespace fusion {
 namespace {
 
-// Of file descriptors, for all but connections.
+// File descriptors reserved for everything but connections.
 constexpr int64_t kOtherFiles = 1024;
-// A full server looks no more often whether connections have closed: with 16,384 of them it takes
-// some 5 ms.
+// A full server scans for closed connections no more often than this: a scan of 16,384 takes about
+// 5 ms.
 constexpr Nanoseconds kLookEvery = std::chrono::milliseconds(100);
-// Where accept fails for want of memory or the like.
+// Pause after accept has failed for lack of memory or descriptors.
 constexpr std::chrono::milliseconds kAcceptPause(50);
 
 uint64_t InodeOf(int fd) {
@@ -35,8 +35,8 @@ uint64_t InodeOf(int fd) {
   return fstat(fd, &facts) == 0 && S_ISSOCK(facts.st_mode) ? facts.st_ino : 0;
 }
 
-// What has come over a TCP connection. Of a unix socket, for which the system does not count: what
-// was read of it, and of earlier files with the same descriptor.
+// Bytes received over a TCP connection. The system does not count for unix sockets: there, bytes
+// read from the descriptor, including those from earlier files with the same number.
 int64_t ReceivedOn(int fd) {
   tcp_info info{};
   socklen_t length = sizeof(info);
@@ -44,16 +44,16 @@ int64_t ReceivedOn(int fd) {
   return static_cast<int64_t>(info.tcpi_bytes_received);
 }
 
-// Nothing more comes out of it: what has come and was not read could still be read otherwise, and
-// megabytes wait there.
+// Shuts the connection down and discards what is in its receive buffer: gRPC could still read
+// megabytes from there.
 void HangUp(int fd) {
   constexpr size_t kAtOnce = 1 << 20;
   shutdown(fd, SHUT_RDWR);
   while (recv(fd, nullptr, kAtOnce, MSG_TRUNC | MSG_DONTWAIT) > 0) continue;
 }
 
-// The `number`-th connection of a socket file. Clients of one have no addresses, so it is named by
-// the process that opened it.
+// Name of the `number`-th connection to a socket file. Clients of socket files have no address, so
+// it names the process that connected.
 std::string LocalPeerOf(int fd, int64_t number) {
   ucred peer{};
   socklen_t length = sizeof(peer);
@@ -61,7 +61,7 @@ std::string LocalPeerOf(int fd, int64_t number) {
   return StrCat(kLocalPeer, peer.uid, ",pid=", peer.pid, ",connection=", number);
 }
 
-// As gRPC names it: who came over IPv4 to a socket for both is named as of IPv4. Empty for a unix
+// The peer as gRPC names it: an IPv4 peer of a dual-stack socket has an IPv4 name. Empty for a unix
 // socket.
 std::string PeerOf(int fd) {
   union {
@@ -155,13 +155,13 @@ void ConnectionListener::AcceptFrom(const Listener& listener) {
     if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
       std::this_thread::sleep_for(kAcceptPause);
     }
-    return;  // else it went away before it was looked at
+    return;  // otherwise the peer has closed it already
   }
   if (!HasRoom()) {
     refused_.fetch_add(1, std::memory_order_relaxed);
     return;
   }
-  int on = 1;  // fails for unix sockets, which need it not
+  int on = 1;  // fails for unix sockets, which do not need it
   setsockopt(fd.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   std::string peer = PeerOf(fd.get());
   const bool is_local = peer.empty();
@@ -219,7 +219,7 @@ std::optional<ConnectionListener::Closed> ConnectionListener::CloseHeaviest(
       most = sent;
     }
     if (heaviest == nullptr) return std::nullopt;
-    // One that is gone may have been judged by another file.
+    // False: it is gone, and the count was that of another file with its descriptor.
     if (HangUpOn(heaviest)) return Closed{heaviest->peer, most};
   }
 }
@@ -232,8 +232,8 @@ bool ConnectionListener::Close(const std::string& peer) {
   return false;
 }
 
-// False if it is gone. Through the descriptor that is kept for this: the connection's may be
-// another file's any moment, and there may be no further one.
+// False if the connection is gone. Duplicates it onto the spare descriptor first: its own may
+// become another file's at any moment, and no further descriptor may be available.
 bool ConnectionListener::HangUpOn(Connection* connection) {
   connection->hung_up = true;
   if (dup3(connection->fd, hand_.get(), O_CLOEXEC) < 0) return false;

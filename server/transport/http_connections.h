@@ -14,37 +14,39 @@ namespace fusion {
 
 /// Limits of the connections of an HttpServer.
 struct HttpLimits {
-  int64_t per_peer = 64;                             // connections of one peer
-  int64_t all = 256;                                 // connections of all peers
-  Nanoseconds asking = std::chrono::seconds(5);      // from the connection to a whole request
-  Nanoseconds answering = std::chrono::seconds(10);  // from an answer to its last byte
+  int64_t per_peer = 64;                         // connections of one peer
+  int64_t all = 256;                             // connections of all peers
+  Nanoseconds asking = std::chrono::seconds(5);  // from accepting to a complete request
+  Nanoseconds answering =
+      std::chrono::seconds(10);  // from the start of the answer to its last byte
 };
 
-/// The open connections of an HttpServer, and which of them must go.
+/// The open connections of an HttpServer, and the choice of those to close. Bookkeeping only: the
+/// caller accepts and closes them.
 ///
-/// A connection beyond a limit does not wait and is not refused: the oldest one makes room for it.
-/// So a peer that holds many slow connections cannot keep out a health check, not even one that
-/// comes from the same host.
+/// A connection beyond a limit replaces the oldest one. So a peer that holds many slow connections
+/// cannot block a health check, even one from the same host.
 ///
-/// A connection is known by its file descriptor. Not thread-safe.
+/// Connections are identified by their file descriptors. Not thread-safe.
 class HttpConnections {
  public:
   enum class State {
-    kAsking,    // its request is not complete
-    kWorking,   // its page is being made: it is never closed
-    kAnswering  // its answer is being sent
+    kAsking,    // the request is incomplete
+    kWorking,   // the page is being made: never closed in this state
+    kAnswering  // the answer is being sent
   };
 
   explicit HttpConnections(const HttpLimits& limits) : limits_(limits) {}
 
-  /// Which connection of all goes so that `peer` gets one more: nothing if there is room.
-  /// The oldest of this peer if it has as many as it may have, else the oldest of the peer with the
-  /// most. The victim counts as closed from now on; the caller closes it.
-  /// `room` is false if no connection may go: the new one must be refused.
+  /// The result of MakeRoom. `room` is false if no connection may be closed: then the new one must
+  /// be refused.
   struct Room {
     bool room = true;
     std::optional<int> victim;
   };
+  /// Chooses the connection to close before `peer` gets another one; no victim if both limits leave
+  /// room. The victim is the oldest connection of `peer` if it is at its limit, else the oldest of
+  /// the peer with the most. It counts as closed from now on; the caller closes it.
   Room MakeRoom(const std::string& peer);
 
   void Add(int fd, const std::string& peer, Nanoseconds now);
@@ -54,19 +56,18 @@ class HttpConnections {
   /// Empty if there is no such connection.
   std::string PeerOf(int fd) const;
 
-  /// Connections that have had their time. They count as closed from now on; the caller closes
-  /// them.
+  /// Connections past their time limit. They count as closed from now on; the caller closes them.
   std::vector<int> TakeLate(Nanoseconds now);
 
-  /// Without those that count as closed.
+  /// Number of connections that do not count as closed.
   int64_t size() const { return open_; }
-  /// Of these, those whose requests are complete.
+  /// How many of these have a complete request.
   int64_t busy() const;
 
  private:
   struct Connection {
     std::string peer;
-    uint64_t number = 0;   // older ones have less
+    uint64_t number = 0;   // in order of acceptance
     Nanoseconds since{0};  // in this state
     State state = State::kAsking;
     bool closing = false;
@@ -82,8 +83,8 @@ class HttpConnections {
   uint64_t next_ = 0;
 };
 
-/// Whose connection it is: an IPv4 address, or the first 64 bits of an IPv6 address, which one host
-/// can have all to itself.
+/// The peer of a connection, as bytes: an IPv4 address, or the first 64 bits of an IPv6 address
+/// (one host may own the whole /64). Empty for other families.
 std::string HttpPeer(const sockaddr_storage& address);
 
 }  // namespace fusion

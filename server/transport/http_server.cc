@@ -24,22 +24,22 @@ namespace fusion {
 namespace {
 
 constexpr int kPageThreads = 2;
-// Pages that may wait to be made.
+// Pages that may wait for a worker thread.
 constexpr size_t kPageQueue = 8;
-// Of one connection: its request's head must fit in.
+// Memory of a connection: the head of its request must fit.
 constexpr size_t kConnectionBytes = 16 << 10;
-// How often connections are looked at whose time may be up.
+// Interval at which connections are checked for their time limits.
 constexpr Nanoseconds kLookEvery = std::chrono::milliseconds(200);
-// Where accept fails for want of file descriptors or memory.
+// Pause after accept has failed for lack of file descriptors or memory.
 constexpr Nanoseconds kAcceptPause = std::chrono::milliseconds(50);
-// Connections taken before those that are open have their turn again: many fewer than one peer may
-// have, so that none is closed for newer ones before its request has been looked at.
+// Connections accepted before the open ones are served again. Far fewer than HttpLimits::per_peer,
+// so that none is closed in favour of newer ones before its request has been read.
 constexpr int kAcceptedAtOnce = 4;
-// The system keeps a connection to itself for so long if nothing has come over it. So a peer with
-// many silent connections takes no place from one that asks at once. The system rounds up to 1, 3,
-// 7, ... seconds, which are the times at which it repeats its SYN-ACK.
+// TCP_DEFER_ACCEPT: the system delivers a connection without data only after this time. So a peer
+// with many silent connections takes no place from one that sends its request at once. The system
+// rounds up to 1, 3, 7, ... seconds, the times at which it repeats its SYN-ACK.
 constexpr int kDeferSeconds = 3;
-// Of a connection, from its request to its end.
+// Maximum number of library runs that a connection needs from its request to its end.
 constexpr int kSteps = 8;
 // How long a stop waits until answers have been read.
 constexpr Nanoseconds kLastWords = std::chrono::seconds(1);
@@ -69,7 +69,7 @@ std::string Index(const std::vector<HttpPage>& pages) {
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>fusiond</title>"
       "</head>\n<body><h1>fusiond</h1>\n<table>\n";
   for (const HttpPage& page : pages) {
-    // What ends in '/' wants more.
+    // A path that ends in '/' is a prefix.
     const bool whole = !page.path.ends_with('/');
     StrAppend(&out, "<tr><td>");
     StrAppend(&out, whole ? StrCat("<a href=\"", page.path, "\">", page.path, "</a>")
@@ -125,7 +125,7 @@ struct PageWork {
   }
 };
 
-// Everything but `workers_`, the counts and the destructor belongs to the thread of Serve.
+// Only the thread of Serve uses members, except `workers_`, the counts and the destructor.
 class RunningHttpServer final : public HttpServer {
  public:
   RunningHttpServer(ListeningSockets sockets, std::vector<HttpPage> pages,
@@ -137,7 +137,7 @@ class RunningHttpServer final : public HttpServer {
         index_(Index(pages_)),
         connections_(limits),
         wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-    // Its own limit only has to be beyond ours: victims are closed a moment later.
+    // The library's limit only has to exceed ours, because victims are closed a moment later.
     daemon_ =
         MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
                          nullptr, nullptr, &RunningHttpServer::OnRequest, this,
@@ -199,8 +199,8 @@ class RunningHttpServer final : public HttpServer {
     Finish();
   }
 
-  // Reads, answers and closes whatever is ready, before newer connections can take its place: one
-  // turn of the library is one step of a connection.
+  // Lets the library read, answer and close everything that is ready, before newer connections can
+  // replace it: one run of the library makes one step of a connection.
   void RunLibrary() {
     MHD_UNSIGNED_LONG_LONG wait = 0;
     for (int step = 0; step < kSteps && wait == 0; ++step) {
@@ -209,7 +209,7 @@ class RunningHttpServer final : public HttpServer {
     }
   }
 
-  // Milliseconds; -1: until something happens.
+  // Timeout of poll in milliseconds; -1: none.
   int PollTimeout() const {
     int64_t timeout = -1;
     if (connections_.size() > 0) timeout = kLookEvery / std::chrono::milliseconds(1);
@@ -248,15 +248,15 @@ class RunningHttpServer final : public HttpServer {
     }
   }
 
-  // When a connection that has just been accepted was opened. The system gives out one over which
-  // nothing has come when its time there is over.
+  // When an accepted connection was opened. The system delivers one without data only at the end of
+  // its time there.
   Nanoseconds OpenedAt(int fd) const {
     char first = 0;
     const bool silent = recv(fd, &first, 1, MSG_PEEK | MSG_DONTWAIT) < 0;
     return silent ? Now() - deferred_ : Now();
   }
 
-  // The library closes it when it sees that nothing more comes.
+  // The library closes the connection when reading returns the end of the stream.
   static void HangUp(int fd) { shutdown(fd, SHUT_RDWR); }
 
   void Finish() {
@@ -346,7 +346,7 @@ class RunningHttpServer final : public HttpServer {
                       .body = "too many pages are being made\n"};
       end();
     };
-    // A peer that asks for many makes room for one that asks for few.
+    // A waiting page of the peer with many is displaced by one of a peer with few.
     const absl::Status submitted = workers_.SubmitFor({.tenant = connections_.PeerOf(fd)},
                                                       {.run =
                                                            [work, end, &page, rest, accepts_gzip] {

@@ -27,7 +27,7 @@ constexpr std::string_view kUnix = "unix:";
 
 constexpr char kInUse[] = "fusion.address-in-use";
 
-// Somebody else listens there.
+// Marks a status for IsInUse.
 absl::Status InUse(absl::Status why) {
   why.SetPayload(kInUse, absl::Cord());
   return why;
@@ -46,7 +46,7 @@ absl::StatusOr<sockaddr_un> UnixAddress(const std::string& path) {
   return address;
 }
 
-// Whether a dead server's socket file is there; false: nothing is.
+// True if the socket file of a dead server exists; false if no file exists.
 absl::StatusOr<bool> LooksLeftOver(const std::string& path) {
   ASSIGN_OR_RETURN(sockaddr_un address, UnixAddress(path));
   struct stat facts {};
@@ -168,7 +168,7 @@ absl::StatusOr<gid_t> FindGroup(const std::string& name) {
   return FailedPrecondition("this system has no group ", QuoteShort(name));
 }
 
-// Says who may connect. Until then the umask keeps others out.
+// Sets group and mode of the socket file. Until then the umask keeps others out.
 absl::Status SetAccess(const std::string& path, const SocketAccess& access) {
   if (!access.group.empty()) {
     ASSIGN_OR_RETURN(const gid_t group, FindGroup(access.group));
@@ -199,7 +199,7 @@ absl::StatusOr<ListeningSockets> ListenOnUnix(const std::string& address,
 }
 
 int PortOf(const UniqueFd& fd) {
-  sockaddr_in6 name{};  // the port stands where IPv4 has it
+  sockaddr_in6 name{};  // the port has the same offset as in sockaddr_in
   socklen_t length = sizeof(name);
   getsockname(fd.get(), reinterpret_cast<sockaddr*>(&name), &length);
   return ntohs(name.sin6_port);
@@ -233,7 +233,8 @@ absl::StatusOr<ListeningSockets> ListenOn(const std::string& address, const Sock
       port = PortOf(*fd);
       out.fds.push_back(*std::move(fd));
     } else if (absl::IsUnavailable(fd.status())) {
-      missing = FailedPrecondition(Message(fd.status()));  // a name may have more than the host
+      // A name may resolve to addresses that this host does not have.
+      missing = FailedPrecondition(Message(fd.status()));
     } else {
       return fd.status();
     }
@@ -246,7 +247,7 @@ absl::StatusOr<ListeningSockets> ListenOn(const std::string& address, const Sock
 absl::Status TryListening(const std::string& address) {
   if (!address.starts_with(kUnix)) return ListenOn(address).status();
   const std::string path = UnixSocketPath(address);
-  RETURN_IF_ERROR(LooksLeftOver(path).status());  // one is removed at a start
+  RETURN_IF_ERROR(LooksLeftOver(path).status());  // a start would remove a left-over file
   const std::string dir = std::filesystem::path(path).parent_path().string();
   if (access(dir.empty() ? "." : dir.c_str(), W_OK | X_OK) == 0) return absl::OkStatus();
   return FailedPrecondition("cannot listen on ", address, ": ", ErrorText(errno));

@@ -11,51 +11,51 @@
 
 namespace fusion {
 
-/// InvalidArgument unless `address` reads "host:port" or "unix:/path", of a length a socket can
-/// have.
+/// InvalidArgument unless `address` is "host:port", or "unix:/path" with a path of at most 107
+/// bytes.
 absl::Status CheckListenAddress(const std::string& address);
 
 /// True for addresses that other machines cannot reach: unix sockets, 127.0.0.0/8, ::1, localhost.
-/// Other names are not looked up.
+/// Host names are not resolved: all others count as reachable.
 bool IsLocalAddress(const std::string& address);
 
-/// FailedPrecondition, naming the address and the flags, for one of --listen that other machines
-/// can reach.
+/// FailedPrecondition, naming the address and the flags that help, if other machines can reach an
+/// address of --listen that has no TLS.
 absl::Status CheckPlaintext(const std::string& address);
-/// The same for that of --admin.
+/// The same for the address of --admin.
 absl::Status CheckOpenAdmin(const std::string& address);
 
-/// Sockets on which connections wait to be accepted; non-blocking, closed on exec.
+/// Listening sockets; non-blocking, close-on-exec.
 struct ListeningSockets {
-  std::vector<UniqueFd> fds;  // one for each address that the host has
-  std::string address;        // as asked for, with the real port
+  std::vector<UniqueFd> fds;  // one for each IP address that the host name resolves to
+  std::string address;        // as requested, with the actual port
 };
 /// Who may connect to a socket file.
 struct SocketAccess {
   mode_t mode = 0600;
   std::string group;  // name or number of the file's group; empty: this process's
 };
-/// Octal digits: "0660". InvalidArgument unless the owner may read and write, and nobody more than
-/// that.
+/// Parses octal digits, as "0660". InvalidArgument unless the mode gives read and write to the
+/// owner, and execute or special bits to nobody.
 absl::StatusOr<mode_t> ParseSocketMode(const std::string& text);
-/// FailedPrecondition unless the group exists and this process may give it a file.
+/// FailedPrecondition unless the group (name or number) exists and this process may give it a file.
 absl::Status CheckSocketGroup(const std::string& group);
 
-/// Of "host:port" (port 0: any free one, the same for all) or "unix:/path", whose file takes the
-/// place of one that a dead server left, with the rights of `access` from the first moment.
-/// FailedPrecondition, saying what the system says.
+/// Listens on "host:port" (port 0: any free one, the same for all sockets) or "unix:/path". The
+/// socket file replaces one that a dead server left. It gets the rights of `access`; until then the
+/// process's umask limits them, which should be 0077. FailedPrecondition, with the system's message
+/// (IsInUse if the address is taken); InvalidArgument if `address` is malformed.
 absl::StatusOr<ListeningSockets> ListenOn(const std::string& address,
                                           const SocketAccess& access = {});
 
-/// Why a server may not be able to listen on "host:port" or "unix:/path", as ListenOn says it. OK
-/// if it works now. Leaves nothing.
+/// Whether ListenOn(address) would succeed now: OK, or its error. Leaves no socket and no file.
 absl::Status TryListening(const std::string& address);
 
-/// Whether ListenOn or TryListening failed because somebody listens there already.
+/// Whether ListenOn or TryListening failed because the address is already in use.
 bool IsInUse(const absl::Status& status);
 
-/// Makes the way free for a socket file: one that a dead server left behind is removed.
-/// FailedPrecondition if a server answers on it (IsInUse), or if it is no socket.
+/// Removes a socket file that a dead server left; OK if there is none. FailedPrecondition if a
+/// server answers on it (IsInUse) or if it is not a socket.
 absl::Status ClearUnixSocket(const std::string& path);
 
 /// The path of "unix:/path"; empty for other addresses.

@@ -10,10 +10,9 @@
 namespace fusion {
 namespace {
 
-// gRPC's own watcher of files (FileWatcherCertificateProvider) takes a key and a certificate that
-// do not fit, and refuses every connection from then on; it cannot be told to look now, nor asked
-// when a certificate ends. So our own reader hands its checked sets to the C interface, which asks
-// before each handshake.
+// gRPC's FileWatcherCertificateProvider accepts a key that does not match the certificate and then
+// refuses every connection. It cannot be triggered, and does not tell when a certificate expires.
+// So Certificates passes its checked sets to the C interface, which asks before each handshake.
 class ReloadingCredentials final : public grpc::ServerCredentials {
  public:
   explicit ReloadingCredentials(Certificates& certificates) : certificates_(certificates) {}
@@ -42,13 +41,13 @@ class ReloadingCredentials final : public grpc::ServerCredentials {
     return static_cast<ReloadingCredentials*>(self)->FetchInto(config);
   }
 
-  // The first call must give some; later ones only what is new.
+  // The first call must return certificates; later ones only changed ones.
   grpc_ssl_certificate_config_reload_status FetchInto(grpc_ssl_server_certificate_config** config) {
     std::shared_ptr<const CertificateSet> now = certificates_.now();
     MutexLock lock(&mutex_);
     if (now == given_) return GRPC_SSL_CERTIFICATE_CONFIG_RELOAD_UNCHANGED;
     grpc_ssl_pem_key_cert_pair pair{now->key_pem.c_str(), now->certificate_pem.c_str()};
-    // gRPC 1.51 insists on some roots, also where no client is asked for a certificate.
+    // gRPC 1.51 requires root certificates even if clients need no certificate.
     const std::string& roots =
         now->client_ca_pem.empty() ? now->certificate_pem : now->client_ca_pem;
     *config = grpc_ssl_server_certificate_config_create(roots.c_str(), &pair, 1);

@@ -8,9 +8,9 @@
 
 namespace fusion {
 
-/// TLS with the certificates of the moment: each new connection gets those that are in force then.
-/// With a CA for clients, they must show a certificate of it. For one address: a second one needs
-/// credentials of its own. They and `certificates` outlive the server that uses them.
+/// TLS with the certificates in force when a connection is made. If `certificates` has a CA for
+/// clients, clients must present a certificate of it. Make separate credentials for each listening
+/// address. They and `certificates` must outlive the server that uses them.
 std::shared_ptr<grpc::ServerCredentials> TlsCredentials(Certificates& certificates);
 
 }  // namespace fusion

@@ -7,13 +7,13 @@
 
 namespace fusion {
 
-/// Says when one of some files has become another one: by inode, size and time of change, so that
-/// both a rename over it and a write into it are seen. Empty paths are skipped. Not thread-safe.
+/// Detects changes of files by inode, size and change time (ctime). So both a rename over a file
+/// and a write into it are noticed. Empty paths are skipped. Not thread-safe.
 class WatchedFiles {
  public:
   explicit WatchedFiles(std::vector<std::string> paths);
 
-  /// True if something is different since the last call, or since the constructor.
+  /// True if a file has changed since the last call, or since construction.
   bool Changed();
 
  private:

@@ -10,7 +10,7 @@
 namespace fusion {
 namespace {
 
-// Of the options of store, which belong to single actions.
+// Checks the options of store, each of which belongs to single actions.
 std::string StoreContradiction(const Arguments& a) {
   const bool invalidates = a.action == StoreAction::kInvalidate;
   const bool pins = a.action == StoreAction::kPin || a.action == StoreAction::kUnpin;
@@ -37,7 +37,7 @@ std::string StoreContradiction(const Arguments& a) {
   return "";
 }
 
-// What single options cannot say.
+// Checks that concern several options.
 std::string Contradiction(const Arguments& a) {
   bool drawn = a.what == ShowWhat::kGraph || a.what == ShowWhat::kSmg || a.what == ShowWhat::kPlan;
   if (a.command == CommandKind::kShow && a.format == ShowFormat::kDot && !drawn) {

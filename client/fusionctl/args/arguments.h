@@ -15,14 +15,14 @@ class App;
 
 namespace fusion {
 
-/// What the process answers; the same for every command.
+/// Exit codes of the process, the same for every command.
 enum ExitCode : int {
   kExitOk = 0,
   kExitMismatch = 1,  // verify, run --compare: values differ; store verify: damage; store import:
-                      // plans that were refused
+                      // refused plans
   kExitUsage = 2,
-  kExitBadInput = 3,  // a file is missing or malformed, an op is not supported, data do not fit,
-                      // what is asked for cannot be done as it is, or takes more than it may
+  kExitBadInput = 3,  // a file is missing or malformed, an op is unsupported, data do not fit the
+                      // model, the request cannot be served as it is or exceeds a limit
   kExitService = 4,  // fusiond cannot be reached or started, is busy, refuses the caller, or failed
   kExitNoMemory = 5,  // this process has too little memory for the model
 };
@@ -60,77 +60,77 @@ enum class StoreAction : uint8_t {
 };
 enum class Shell : uint8_t { kBash, kZsh, kFish };
 
-/// More samples say nothing more.
+/// Upper limit of --pairs: more samples would not narrow the result.
 inline constexpr int kMaxBenchPairs = 10000;
 
-/// The command line, checked as far as it goes without looking at a file.
+/// The command line as values. Everything is checked that needs no file.
 struct Arguments {
   CommandKind command = CommandKind::kPlan;
   std::string model;
   bool json = false;
   bool quiet = false;  // no progress
 
-  // Where the plan comes from.
-  std::string server;                    // empty: an embedded one
+  // The service.
+  std::string server;                    // address; empty: starts an embedded server
   std::string fusiond;                   // program of the embedded server; empty: beside this one
-  std::string store;                     // of the embedded server; empty: none
-  int64_t store_limit_bytes = 0;         // of it; 0: none
-  bool insecure_permissions = false;     // of it: though others can write `store`
-  std::vector<std::string> import_keys;  // of it, store import: files
-  std::string signing_key;               // of it, store export: file; empty: none
+  std::string store;                     // directory of the embedded server; empty: none
+  int64_t store_limit_bytes = 0;         // of `store`; 0: none
+  bool insecure_permissions = false;     // allows a `store` that other users can write
+  std::vector<std::string> import_keys;  // store import with `store`: files
+  std::string signing_key;               // store export with `store`: file; empty: none
   int workers = 0;                       // of the embedded server; 0: its default
 
-  // Of run: what there is when the service is away.
+  // run without the service.
   std::string cache;               // directory; empty: none
-  bool user_cache = false;         // main puts this user's directory into `cache`
-  bool prefer_cache = false;       // what is cached is used without asking
+  bool user_cache = false;         // main sets `cache` to this user's cache directory
+  bool prefer_cache = false;       // uses a cached plan without a call of the service
   bool fallback = false;           // runs op by op without a plan
   double load_deadline = 30;       // seconds
-  std::optional<double> deadline;  // of a call, in seconds; none: the client library's
+  std::optional<double> deadline;  // of a call, in seconds; nullopt: the client library's default
 
-  // How --server is spoken to.
-  std::string ca;           // file: TLS, with this CA; empty: plain text
-  std::string certificate;  // file; empty: none is shown
+  // The connection to --server.
+  std::string ca;           // file: TLS, with this CA; empty: plaintext
+  std::string certificate;  // file; empty: none is presented
   std::string key;          // file, of `certificate`
-  std::string server_name;  // empty: that of the address
+  std::string server_name;  // expected in the certificate; empty: that of the address
   std::string token_file;   // empty: none
-  std::string token;        // of the environment, if there is no file
-  std::string traceparent;  // of the environment; empty: none
+  std::string token;        // from FUSION_TOKEN; token_file overrides it
+  std::string traceparent;  // from TRACEPARENT; empty: none
   bool background = false;
-  std::vector<std::string> verify_keys;  // files; empty: signatures are not looked at
+  std::vector<std::string> verify_keys;  // files; empty: signatures are not verified
 
-  // What is asked for.
+  // The plan.
   int threads = 0;                           // 0: usable cores
   std::string isa;                           // empty: this machine's
-  PlanOptions options;                       // without the lock, until LoadLock
+  PlanOptions options;                       // completed by LoadRules, LoadCustomOps, LoadLock
   std::string rules;                         // file; main reads it into options.rules; empty: none
-  std::map<std::string, std::string> fixed;  // of --fix: value by input
-  std::vector<std::string> as_inputs;        // initialisers that are inputs of a run
-  std::string custom_ops;                    // the same into options.custom_ops
+  std::map<std::string, std::string> fixed;  // --fix: value by input
+  std::vector<std::string> as_inputs;        // initialisers to plan as inputs
+  std::string custom_ops;                    // file; main reads it into options.custom_ops
   std::string lock;                          // file; empty: none
   bool allow_fused = false;
 
-  // Of single commands.
+  // Options of single commands, which are named behind each.
   std::string data;                           // run, bench, verify, report
   std::map<std::string, std::string> inputs;  // run, bench, verify: files by name of the input
   std::optional<double> atol;                 // verify
   std::optional<double> rtol;                 // verify
   uint64_t seed = 1;                          // run, bench, verify
   int repeat = 1;                             // run
-  int steps = 0;                              // run: of what shares buffers; 0: none
+  int steps = 0;                              // run: RunSteps; 0: none
   std::string out;           // run: directory for the outputs; export, repro: file; empty: none
   bool npy = false;          // run: outputs as .npy, not .pb
   std::string trace;         // run: file for a timeline; empty: none
-  bool compare = false;      // run: each intermediate tensor with what it should be
+  bool compare = false;      // run: compares each intermediate tensor with a reference
   std::string reference;     // run --compare: directory of --dump-tensors; empty: the evaluator
   std::string dump_tensors;  // run: directory for the intermediate tensors; empty: none
   std::vector<std::string> tensors;  // run: only these, by name of tensor or node; empty: all
   std::optional<double> seconds;     // bench, of paired runs
-  bool suite = false;                // bench: SuiteModels in the place of a model
+  bool suite = false;                // bench: SuiteModels, no model
   int pairs = 0;                     // bench; 0: as many as fit into `seconds`
   int warmup = 3;                    // bench
   bool per_kernel = false;           // bench, run
-  bool report = true;                // bench: tells a service that keeps reports
+  bool report = true;                // bench: reports latencies to the service
   std::string target;       // plan, explain, export: device spec; empty: this machine, or `isa`
   bool node_names = false;  // plan
   bool compile = true;      // plan, export
@@ -138,25 +138,25 @@ struct Arguments {
   std::string write_lock;   // plan: file; empty: none
   ShowWhat what = ShowWhat::kPlan;
   ShowFormat format = ShowFormat::kText;
-  std::string subject;           // report, explain, diff, repro: plan key or model; of report
-                                 // empty: every plan
-  std::string other;             // diff: what the subject is compared with
+  std::string subject;           // report, explain, diff, repro: plan key or model; for report
+                                 // empty: all plans
+  std::string other;             // diff: the second plan
   std::vector<std::string> why;  // explain: one node or two
-  int group = -1;                // explain; -1: every one
-  bool candidates = false;       // explain: those of the search too
-  bool miss = false;             // explain: which stored plan is nearest
+  int group = -1;                // explain; -1: all groups
+  bool candidates = false;       // explain: also the candidates of the search
+  bool miss = false;             // explain: the nearest stored plan
   std::string dot;               // explain: file; empty: none
   std::string svg;               // explain: file; empty: none
   std::string save;              // explain: file; empty: none
   std::string html;              // report: file; empty: none
-  std::string model_option;      // report, explain: the first one given that says how a model
-                                 // is planned
+  std::string model_option;      // report, explain: the first option given that only applies to
+                                 // a model, for errors if `subject` is not one
   std::string replay;            // repro: file; empty: none
   int limit = 0;                 // list; 0: all
   bool full_keys = false;        // list
   bool ops = false;              // capabilities
   StoreAction action = StoreAction::kStats;  // store
-  std::vector<std::string> plan_keys;        // store: keys or beginnings of keys
+  std::vector<std::string> plan_keys;        // store: keys or prefixes of keys
   std::vector<std::string> kernel_keys;      // store invalidate
   bool all = false;                          // store invalidate
   std::string reason;                        // store invalidate
@@ -168,22 +168,22 @@ struct Arguments {
   std::string expires;             // token; empty: never
 };
 
-/// The outcome of reading the command line.
+/// The result of ParseArguments.
 struct ParsedArguments {
   Arguments arguments;
-  /// Set if the program should print `text` and leave: kExitOk for --help and --version (stdout),
-  /// kExitUsage (one line, stderr).
+  /// If set, the program should print `text` and exit with this code: kExitOk for --help and
+  /// --version (on stdout), kExitUsage for an error (one line, on stderr).
   std::optional<ExitCode> exit_code;
   std::string text;
-  /// The first word, if it is a command: whose --help says more.
+  /// The first word, if it is a command; for a hint to its --help.
   std::string command;
 };
 
 ParsedArguments ParseArguments(int argc, const char* const* argv);
 
-/// Commands and options as the parser knows them; they write into `arguments`, which outlives it.
-/// The type name of what takes a value says what fits: "{a,b}" these words, "FILE" and "PROGRAM" a
-/// file, "FILE.onnx" one of that kind, "DIR" a directory, others something else.
+/// The parser with all commands and options. It writes into `arguments`, which must outlive it. The
+/// type name of an option tells which values fit: "{a,b}" these words, "FILE" and "PROGRAM" a file,
+/// "FILE.onnx" a file with that suffix, "DIR" a directory, others any text.
 std::unique_ptr<CLI::App> MakeCommandLine(Arguments* arguments);
 
 }  // namespace fusion

@@ -34,7 +34,7 @@ constexpr const char* kSummary =
     "fusionctl plans, runs and checks ONNX models as fused kernels.\n"
     "Without --server it starts a fusiond of its own on a private socket and stops it at the end.";
 
-// Who we are to the fusiond of --server, and how we know it.
+// Credentials for the fusiond of --server, and how to verify the server.
 void AddConnectionOptions(CLI::App* app, CLI::Option* server, Arguments* a) {
   CLI::Option* ca =
       app->add_option("--ca", a->ca, "speak TLS; the server's certificate is of this CA (PEM)")
@@ -159,7 +159,7 @@ void AddPlan(CLI::App* app, Arguments* a) {
       "estimates only, nothing is compiled; needed for a device without a code generator");
 }
 
-// What is outside these tolerances differs.
+// The tolerances of comparisons.
 void AddTolerances(CLI::App* app, Arguments* a) {
   app->add_option("--atol", a->atol, "absolute tolerance of floats; default 1e-5")
       ->check(CheckTolerance)
@@ -171,7 +171,7 @@ void AddTolerances(CLI::App* app, Arguments* a) {
       ->type_name("R");
 }
 
-// Looking at what lies between the nodes.
+// Options about intermediate tensors.
 void AddIntermediates(CLI::App* run, Arguments* a) {
   CLI::Option* compare =
       run->add_flag("--compare", a->compare,
@@ -196,7 +196,7 @@ void AddIntermediates(CLI::App* run, Arguments* a) {
   AddTolerances(run, a);
 }
 
-// What a run does when the service is away.
+// Options for runs without the service.
 void AddResilience(CLI::App* run, Arguments* a) {
   CLI::Option* cache =
       run->add_option("--cache", a->cache,
@@ -262,7 +262,7 @@ void AddBench(CLI::App* app, Arguments* a) {
       "--suite", a->suite,
       "in the place of a model: six small ones, with one thread and with all, or with --threads");
   suite->excludes(model);
-  // The suite brings its models, their data and how exact they are.
+  // The suite has its own models, data and numerics.
   for (const char* name :
        {"--fusion", "--numerics", "--batch", "--bind", "--range", "--share", "--strides", "--fix",
         "--as-input", "--allow-fused", "--lock", "--data", "--input", "--seed"}) {
@@ -390,7 +390,7 @@ void AddExport(CLI::App* app, Arguments* a) {
   CLI::App* command = AddModelCommand(
       app, "export", "writes a model in which the groups of its plan are nodes, for any runtime", a,
       CommandKind::kExport, /*with_isa=*/true);
-  // The one form there is so far; it is asked for by name so that others can come.
+  // The only form so far; it has a name so that others can be added.
   command
       ->add_flag("--fused", a->fused,
                  "each group a node of domain fusiond, which calls a function that holds its nodes")

@@ -5,12 +5,13 @@
 
 namespace fusion {
 
-/// The same message as InvalidArgument: what is wrong with files of the caller is bad input, which
-/// code the reader chose for it or not.
+/// Converts an error about the user's files to InvalidArgument with the same message, unless its
+/// exit code is kExitBadInput already. OK and errors of writing (IsUnwritable) stay unchanged. In
+/// this program "bad input" means a status whose exit code is kExitBadInput.
 absl::Status BadInput(const absl::Status& status);
-/// The same of a file that was read; that there is no memory for it stays what it is.
+/// The same for an error of reading a file; ResourceExhausted (no memory) stays unchanged too.
 absl::Status BadFile(const absl::Status& status);
-/// Whose fault an error is.
+/// The exit code for the result of a command.
 ExitCode ExitCodeOf(const absl::Status& status);
 
 }  // namespace fusion

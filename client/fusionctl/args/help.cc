@@ -80,7 +80,7 @@ class HelpFormatter final : public CLI::Formatter {
   std::string make_subcommand(const CLI::App* command) const override {
     return WithDescription(StrCat("  ", command->get_name()), command->get_description());
   }
-  // The value alone: what an option needs is said in words.
+  // Only the value: the description names the options that it needs.
   std::string make_option_opts(const CLI::Option* option) const override {
     if (option->get_type_size() == 0) return "";
     std::string out;
@@ -134,7 +134,7 @@ std::vector<std::string> OptionsOf(const CLI::App& app) {
   return out;
 }
 
-// The first word that looks like an option and is none; empty: there is none.
+// The first unknown option; empty: there is none.
 std::string UnknownOption(const CLI::App& app, const std::string& of,
                           const std::vector<std::string_view>& words) {
   const std::vector<std::string> known = OptionsOf(app);

@@ -9,22 +9,22 @@ class App;
 
 namespace fusion {
 
-/// No line of help is longer.
+/// Maximum width of the help text, in columns.
 inline constexpr size_t kHelpColumns = 100;
 
-/// Help of `app` and of the commands that are added to it afterwards: descriptions beside the
-/// options, wrapped, and what an option needs or excludes in words.
+/// Sets the help formatter of `app` and of commands added to it later: wrapped descriptions beside
+/// the options, with the options that each needs or excludes.
 void FormatHelp(CLI::App* app);
 
-/// What is said below the options of a command: an example of it and the exit codes. Empty `name`:
-/// of the whole program.
+/// The text below the options of the command `name`: an example and the exit codes. Empty `name`:
+/// for the whole program.
 std::string HelpFooter(std::string_view name);
 
-/// Whether it is a command of `app`.
+/// Whether `word` is a command of `app`.
 bool IsCommand(const CLI::App& app, std::string_view word);
 
-/// What is wrong with a command line that `app` could not parse, if a command or an option of it is
-/// unknown: with the one that it was meant to be, where there is one. Else empty.
+/// The error text for a command line that `app` could not parse because of a missing command, or an
+/// unknown command or option (with a suggestion if there is a similar one). Empty: another reason.
 std::string UnknownWord(const CLI::App& app, int argc, const char* const* argv);
 
 }  // namespace fusion

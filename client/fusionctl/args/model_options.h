@@ -6,17 +6,17 @@
 
 namespace fusion {
 
-// Options that commands about a model share.
+// Options that several commands about a model share. `a` must outlive `app`.
 
-/// The file.
+/// The model file.
 void AddModel(CLI::App* app, Arguments* a);
-/// Of a command that also takes a stored kernel.
+/// The model file, or the key of a stored kernel.
 void AddModelOrKernel(CLI::App* app, Arguments* a);
-/// How it is planned.
+/// Options of planning; --isa only if `with_isa`.
 void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa);
-/// For which device. Behind AddPlanOptions with an ISA.
+/// --target. Call it after AddPlanOptions with `with_isa`.
 void AddTarget(CLI::App* app, Arguments* a);
-/// What it runs on.
+/// Options of the input data of a run.
 void AddDataOptions(CLI::App* app, Arguments* a);
 
 }  // namespace fusion

@@ -8,7 +8,7 @@
 
 namespace fusion {
 
-// What is wrong with a word of the command line; empty if nothing is.
+// Checks of values on the command line, for CLI11: the error text; empty if the value is valid.
 
 std::string CheckNotEmpty(const std::string& word);
 /// A finite number >= 0.
@@ -17,18 +17,18 @@ std::string CheckTolerance(const std::string& word);
 std::string CheckSeed(const std::string& word);
 /// The name of an instruction set (IsaName).
 std::string CheckIsa(const std::string& word);
-/// A time that ParseUtcTime reads.
+/// A time that ParseUtcTime accepts.
 std::string CheckTime(const std::string& word);
-/// What the file of --tokens takes for a name: 1..`most` bytes of UTF-8 in one line.
+/// A name in the file of --tokens: 1..`most` bytes of UTF-8 in one line.
 std::string CheckCallerName(const std::string& word, size_t most);
-/// HOST:PORT or unix:/PATH, or several of them with commas between them.
+/// HOST:PORT or unix:/PATH, or several of them separated by commas.
 std::string CheckAddresses(const std::string& word);
 
 template <typename T>
 using Choices = std::map<std::string, T>;
 
-/// An option that takes one of these words. `hint`: what to say besides about a word that is none
-/// of the choices.
+/// Adds an option that accepts the keys of `choices` and stores the value in *field. `hint`:
+/// appended to the error for other words.
 template <typename T>
 CLI::Option* AddChoice(CLI::App* app, const std::string& name, T* field, const Choices<T>& choices,
                        const std::string& help, const std::string& hint = "") {
@@ -46,7 +46,7 @@ CLI::Option* AddChoice(CLI::App* app, const std::string& name, T* field, const C
       ->type_name(StrCat("{", join(","), "}"));
 }
 
-/// NAME=`what` pairs, any number of them; none for two values of one name.
+/// Adds an option that takes any number of pairs NAME=`what`; an error if a name has two values.
 void AddNameValue(CLI::App* app, const char* option, std::map<std::string, std::string>* out,
                   const char* what, const char* help);
 

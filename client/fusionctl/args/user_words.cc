@@ -41,7 +41,7 @@ bool IsOfField(char c) {
   return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '-';
 }
 
-// The option that stands for a field; nothing: the word is none.
+// The option for a field of the request; nullopt: `word` is not such a field.
 std::optional<std::string_view> OptionOf(std::string_view word) {
   for (const Field& field : kFields) {
     if (word == field.name) return field.option;
@@ -52,7 +52,7 @@ std::optional<std::string_view> OptionOf(std::string_view word) {
   return std::nullopt;
 }
 
-// Behind the quoted text that begins at `begin`.
+// The position behind the quoted text that begins at `begin`.
 size_t EndOfQuoted(std::string_view text, size_t begin) {
   size_t i = begin + 1;
   while (i < text.size() && text[i] != '"') i += text[i] == '\\' ? 2 : 1;
@@ -92,7 +92,7 @@ std::string InUserWords(std::string_view message, const Arguments& arguments) {
     }
     const std::optional<std::string_view> option = OptionOf(word);
     out += option.value_or(word);
-    // An entry is named behind its option.
+    // The entry of a repeated field follows its option.
     if (option.has_value() && message.substr(i, 2) == "[\"") {
       const size_t entry = EndOfQuoted(message, i + 1);
       StrAppend(&out, StrCat(" ", message.substr(i + 1, entry - i - 1)));

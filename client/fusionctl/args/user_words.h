@@ -7,13 +7,13 @@
 
 namespace fusion {
 
-/// A message of the service, which names fields of the request, as the user of the command line
-/// wrote them: options, and the files that he gave.
+/// Replaces the names of request fields in a message of the service by the options and files of the
+/// command line.
 ///
 ///   lock.groups[0].ops[1]: 7; ...      ->  --lock "my.lock": groups[0].ops[1]: 7; ...
 ///   options.dim_ranges["n"]: 5..3; ... ->  --range "n": 5..3; ...
 ///
-/// What is quoted, as names of the model are, stays.
+/// Quoted text, such as names of the model, stays unchanged.
 std::string InUserWords(std::string_view message, const Arguments& arguments);
 
 }  // namespace fusion

@@ -65,7 +65,7 @@ int64_t ProcessPeakRssBytes() {
 
 // --- the result as text and as JSON
 
-/// Milliseconds that a stage took, if this request went through it.
+/// Milliseconds of a stage, if this request ran it.
 std::optional<double> StageMilliseconds(const FusionReply& reply, std::string_view stage) {
   for (const StageTime& time : reply.stages) {
     if (time.stage == stage) return ToMilliseconds(time.took);

@@ -16,10 +16,10 @@
 namespace fusion {
 namespace {
 
-// Of pairs of runs of one model with one number of threads, where --seconds does not say.
+// Default of --seconds, for the pairs of one model with one number of threads.
 constexpr double kSecondsOfARow = 2;
 
-/// What is shown of one plan.
+/// The figures of one plan.
 struct SuitePlan {
   std::vector<double> latency_us;
   PlanTotals totals;
@@ -34,7 +34,7 @@ struct SuiteRow {
   MedianInterval ratio;
   double largest_difference = 0;
 
-  /// The part of the traffic of op by op that the fused plan does not have.
+  /// The fraction of op-by-op traffic that fusion saves.
   double saved() const {
     const auto before = static_cast<double>(op_by_op.totals.activation_bytes);
     return before > 0 ? 1 - static_cast<double>(fused.totals.activation_bytes) / before : 0;
@@ -45,7 +45,7 @@ SuitePlan ShownOf(const Contender& contender) {
   return {contender.latency_us(), contender.ran().totals};
 }
 
-// One thread, and all; or what --threads says.
+// One thread and all; or --threads.
 std::vector<int> ThreadCounts(const Arguments& arguments) {
   if (arguments.threads > 0) return {arguments.threads};
   const int all = DetectTarget(0).threads;
@@ -76,7 +76,7 @@ absl::StatusOr<std::vector<SuiteRow>> MeasureSuite(const Arguments& given, const
     arguments.model = one.name;
     arguments.seconds = given.seconds.value_or(kSecondsOfARow);
     arguments.options.numerics = one.numerics;
-    arguments.report = false;  // nobody asks a service about these plans
+    arguments.report = false;  // reports about these plans are of no use
     ASSIGN_OR_RETURN(std::unique_ptr<ModelFile> file,
                      ModelFile::Make(one.model, one.name, arguments));
     for (int threads : ThreadCounts(given)) {

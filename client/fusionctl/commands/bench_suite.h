@@ -6,8 +6,8 @@
 
 namespace fusion {
 
-/// fusionctl bench --suite: what fusion gains for each of SuiteModels, with one thread and with
-/// all.
+/// fusionctl bench --suite: measures fused against op by op for each of SuiteModels, with one
+/// thread and with all, or with --threads.
 absl::StatusOr<ExitCode> RunBenchSuite(const Arguments& arguments, Progress* progress);
 
 }  // namespace fusion

@@ -10,7 +10,7 @@
 namespace fusion {
 namespace {
 
-// "7-21"; empty for an operator of ours.
+// The opsets, as "7-21"; empty for an operator of this project.
 std::string Opsets(const OpCapability& op) {
   if (op.max_opset == 0) return "";
   return StrCat(op.min_opset, "-", op.max_opset);
@@ -97,7 +97,7 @@ std::string LimitsText(const Capabilities& c) {
   return table.ToString();
 }
 
-// Lines of their own, without a line end at the end. Empty: an older server does not say.
+// Lines about access, each after a line end. Empty: an older server does not report it.
 std::string AccessText(const Capabilities& c) {
   if (c.authentication.empty()) return "";
   return StrCat("\naccess:    ", c.authentication == "none" ? "everybody" : c.authentication,

@@ -6,7 +6,8 @@
 
 namespace fusion {
 
-// The commands. What they print for people ends in a line end.
+// The commands of fusionctl. Each prints its result to stdout (text that ends in a line end, or one
+// JSON object) and returns the exit code. main prints an error to stderr and exits with ExitCodeOf.
 absl::StatusOr<ExitCode> RunPlan(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunBench(const Arguments& arguments, Progress* progress);

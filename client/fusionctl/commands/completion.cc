@@ -8,7 +8,7 @@
 namespace fusion {
 namespace {
 
-/// What the shell offers for a word.
+/// The completions that the shell offers for a word.
 struct Offer {
   enum Kind : uint8_t { kNothing, kWords, kFiles, kModels, kDirectories };
   Kind kind = kNothing;
@@ -81,7 +81,7 @@ std::string Names(const std::vector<Word>& words) {
 
 // --- bash
 
-// One line of a case: what is offered for the value of an option or for a positional.
+// One line of a case: the completions for the value of an option or for a positional argument.
 std::string BashOffer(const std::string& pattern, const Offer& offer) {
   constexpr std::string_view kKinds[] = {"", "words", "files", "models", "directories"};
   std::string out = StrCat("    '", pattern, "') kind=", kKinds[offer.kind]);
@@ -89,7 +89,7 @@ std::string BashOffer(const std::string& pattern, const Offer& offer) {
   return out + " ;;\n";
 }
 
-// Everything that depends on commands and options stands in four cases in front of it.
+// Four generated cases precede this text; they contain all that depends on commands and options.
 constexpr std::string_view kBashRest = R"(
   # bash cuts words at ':' and '=': "unix:/x" is three of them. Here they are one again.
   local typed=() word last= i

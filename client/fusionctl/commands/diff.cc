@@ -15,7 +15,7 @@
 namespace fusion {
 namespace {
 
-/// What became of a set of nodes that is one kernel in a plan, or in both.
+/// A set of nodes that is one kernel in one of the plans, or in both.
 struct GroupChange {
   int before = -1;  // groups; -1: it is none
   int after = -1;
@@ -53,7 +53,7 @@ bool Within(const std::vector<int>& part, const std::vector<int>& whole) {
   return std::includes(whole.begin(), whole.end(), part.begin(), part.end());
 }
 
-// Why a plan has a group: what its ledger says it gains.
+// Why a plan has a group: its gain according to the ledger.
 std::string WhyTogether(const Plan& plan, int group) {
   for (const PlanDecision& d : plan.decisions) {
     if (d.subject != DecisionSubject::kGroup) continue;
@@ -64,8 +64,8 @@ std::string WhyTogether(const Plan& plan, int group) {
   return "";
 }
 
-// Why a plan has not these nodes as one group: what keeps two of its groups apart that hold some of
-// them, else that they are part of a larger one.
+// Why these nodes are not one group of a plan: why two of its groups with some of the nodes are
+// separate, or that the nodes are part of a larger group.
 std::string WhyApart(const Plan& plan, const std::vector<int>& nodes) {
   for (const PlanGroup& group : plan.groups) {
     if (Within(nodes, group.nodes)) return StrCat("part of ", group.label);
@@ -242,7 +242,7 @@ Json DiffJson(const PlanExplanation& before, const PlanExplanation& after, const
           {"unchanged", diff.unchanged},  {"other_variants", diff.other_variants}};
 }
 
-// `client` may be null for what needs no service.
+// `client` may be null if no subject needs the service.
 absl::StatusOr<ExitCode> DiffWith(const Arguments& arguments, const PlanSubject& first,
                                   const PlanSubject& second, const Client* client,
                                   Progress* progress) {
@@ -263,7 +263,7 @@ absl::StatusOr<ExitCode> DiffWith(const Arguments& arguments, const PlanSubject&
 }  // namespace
 
 absl::StatusOr<ExitCode> RunDiff(const Arguments& arguments, Progress* progress) {
-  // How a model is planned says nothing about the other plan, if that is no model.
+  // Options of planning do not apply to the other plan if that is not a model.
   Arguments other_arguments = arguments;
   std::error_code ignored;
   if (std::filesystem::exists(arguments.subject, ignored)) other_arguments.model_option.clear();

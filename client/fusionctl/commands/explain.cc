@@ -15,10 +15,10 @@
 namespace fusion {
 namespace {
 
-// Names that a part of a name fits, in an error.
+// Maximum number of matching names in an error.
 constexpr size_t kNamed = 4;
 
-// The node that a word of --why means.
+// The node that an argument of --why names.
 absl::StatusOr<int> FindNode(const PlanExplanation& plan, const std::string& word) {
   if (word[0] == '#') {
     int node = -1;
@@ -132,7 +132,7 @@ absl::StatusOr<ExitCode> ExplainMiss(const Arguments& arguments, const PlanSubje
   return kExitOk;
 }
 
-// `client` may be null for what needs no service.
+// `client` may be null if the subject needs no service.
 absl::StatusOr<ExitCode> ExplainWith(const Arguments& arguments, const PlanSubject& subject,
                                      const Client* client, Progress* progress) {
   progress->Show("planning");

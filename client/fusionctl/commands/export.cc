@@ -20,12 +20,12 @@
 namespace fusion {
 namespace {
 
-/// How the groups of a plan came out.
+/// The outcome for the groups of a plan.
 struct Tally {
   int64_t whole = 0;
   int64_t cut = 0;      // several nodes
   int64_t partly = 0;   // one node, without some of what the group computes
-  int64_t nothing = 0;  // no node: what it computes is of nodes of others
+  int64_t nothing = 0;  // no node: nodes of other groups compute its results
 };
 
 Tally TallyOf(const WrittenModel& written) {
@@ -42,7 +42,7 @@ Tally TallyOf(const WrittenModel& written) {
   return out;
 }
 
-// Puts a file in the place of another one at once: it may be the model that was read.
+// Replaces a file atomically: it may be the model that was read.
 absl::Status Write(const onnx::ModelProto& model, const std::string& path) {
   absl::StatusOr<TempDir> beside = TempDir::Create(ModelDirectory(path), ".fusionctl-");
   if (!beside.ok()) return BadInput(Annotate(beside.status(), "--out"));
@@ -121,7 +121,7 @@ absl::StatusOr<ExitCode> RunExport(const Arguments& arguments, Progress* progres
   ASSIGN_OR_RETURN(const std::set<std::string> as_inputs,
                    OverriddenInitializers(*model, arguments));
   const std::string directory = ModelDirectory(arguments.out);
-  // First, for what it may say; from here on external data is where the new file looks for it.
+  // Checked first. From here on, paths of external data are relative to the new file.
   absl::Status rebased =
       RebaseExternalData(ModelDirectory(arguments.model), arguments.out, &*model);
   if (!rebased.ok()) return BadInput(Annotate(rebased, "--out"));

@@ -76,7 +76,7 @@ std::string ListText(const std::vector<PlanSummary>& plans, size_t digits) {
 
 absl::StatusOr<ExitCode> RunList(const Arguments& arguments, Progress* progress) {
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
-    // All of them even for a few: the digits shown must tell a plan from all the others.
+    // All plans are needed even for a short list: the digits shown must be unique among all.
     ASSIGN_OR_RETURN(std::vector<PlanSummary> plans, client.ListPlans());
     progress->Clear();
     size_t digits = arguments.full_keys ? std::string::npos : UniqueDigits(plans);

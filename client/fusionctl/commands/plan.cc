@@ -21,7 +21,7 @@ std::string Saved(double part, double whole) {
   return whole > 0 ? HumanPercent(1 - part / whole) : "";
 }
 
-// `tiles`: also how each kernel is cut.
+// `tiles`: also the tiling of each kernel.
 std::string GroupTable(const FusionReply& reply, bool node_names, bool tiles) {
   const Plan& plan = reply.plan;
   std::vector<Table::Column> columns = {{"group", Table::kRight},
@@ -117,7 +117,7 @@ std::string DeviceLine(const Plan& plan) {
   return out;
 }
 
-// Stages that take at least a hundredth of the time; --json has all.
+// Stages that take at least 1 % of the time; --json has all.
 std::string StageLine(const FusionReply& reply) {
   double total = 0;
   for (const auto& stage : reply.stages) total += ToMilliseconds(stage.took);
@@ -173,7 +173,7 @@ std::string PlanText(const Arguments& arguments, const FusionReply& reply) {
   return out;
 }
 
-// What is said about the plan, and under which limits it was made.
+// Notes about the plan, and the limits under which it was made.
 Json PlanJson(const FusionReply& reply) {
   Json json = ReplyJson(reply);
   const PlanDevice& device = reply.plan.device;

@@ -22,7 +22,7 @@
 namespace fusion {
 namespace {
 
-// Of which a timeline shows the median one.
+// Profiled runs; the timeline shows the median one.
 constexpr int kProfiledRuns = 15;
 
 Json RunJson(const Arguments& arguments, const RunInputs& inputs, const Contender& contender) {
@@ -54,8 +54,8 @@ std::string RunText(const Arguments& arguments, const RunInputs& inputs,
                 "; see fusionctl bench for measurements\n");
 }
 
-// Times the launches of `contender` and, for a timeline, of the plan of one kernel per node, which
-// is written beside it.
+// Times the launches of `contender` and, for a timeline, of the plan with one kernel per node,
+// which the timeline shows too.
 absl::Status ProfileLaunches(const Arguments& arguments, const ModelFile& file,
                              const Client& client, const RunInputs& inputs, Progress* progress,
                              Contender* contender) {
@@ -88,7 +88,7 @@ absl::StatusOr<ExitCode> RunRun(const Arguments& arguments, Progress* progress) 
   ASSIGN_OR_RETURN(RunInputs inputs, LoadRunInputs(arguments, *file));
   if (IsResilient(arguments)) return RunResilient(arguments, *file, inputs, progress);
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
-    // A timeline, comparisons and steps look at the model again.
+    // A timeline, comparisons and steps need the weights again.
     const bool last = arguments.trace.empty() && !arguments.compare &&
                       arguments.dump_tensors.empty() && arguments.steps == 0;
     const auto weights = last ? Contender::Weights::kTaken : Contender::Weights::kLeft;

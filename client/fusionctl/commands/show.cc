@@ -15,7 +15,7 @@
 namespace fusion {
 namespace {
 
-// The texts a form is made of.
+// The dumps from which a form is made.
 std::vector<DumpKind> TextsFor(const Arguments& arguments) {
   bool dot = arguments.format == ShowFormat::kDot;
   switch (arguments.what) {
@@ -35,7 +35,7 @@ std::vector<DumpKind> TextsFor(const Arguments& arguments) {
   return {};
 }
 
-// What a text is of, for people.
+// The headline of a text.
 std::string Title(const FusionReply& reply, const Dump& text) {
   const Plan& plan = reply.plan;
   for (size_t g = 0; g < plan.groups.size(); ++g) {
@@ -128,7 +128,7 @@ absl::StatusOr<std::string> Text(const Arguments& arguments, const FusionReply& 
   return out;
 }
 
-// With spaces in labels of many ops, behind a '+', where alone a line of so many columns can break.
+// Inserts spaces after '+' in long labels, so that lines can be wrapped there.
 std::string Breakable(std::string_view text, size_t columns) {
   constexpr size_t kIndent = 4;  // of what follows a break
   if (columns <= 2 * kIndent) return std::string(text);

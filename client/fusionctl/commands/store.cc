@@ -1,4 +1,4 @@
-// fusionctl store: looks after the stored plans and kernels of a service.
+// fusionctl store: maintains the stored plans and kernels of a service.
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
@@ -35,7 +35,7 @@ absl::Status FileError(std::string_view option, const std::string& path) {
       InvalidArgument(option, " ", Quote(path), ": ", std::generic_category().message(why)), why);
 }
 
-// The plans that the command line names; the service is asked only if a key is not whole.
+// The plans that the command line names; calls the service only if a key is incomplete.
 absl::StatusOr<std::vector<Digest>> PlansOf(const Arguments& a, const Client& client) {
   std::vector<Digest> out;
   std::optional<std::vector<PlanSummary>> stored;
@@ -254,7 +254,7 @@ absl::StatusOr<ExitCode> Invalidate(const Arguments& a, const Client& client,
 absl::StatusOr<ExitCode> Export(const Arguments& a, const Client& client, const AdminClient& admin,
                                 Progress* progress) {
   ASSIGN_OR_RETURN(std::vector<Digest> plans, PlansOf(a, client));
-  // Under another name until it is whole.
+  // Written under another name until it is complete.
   const std::string part = a.out + ".part";
   RETURN_IF_ERROR(Annotate(CheckReplacesFile(part), StrCat("--out: file ", Quote(part))));
   File file(std::fopen(part.c_str(), "wb"));

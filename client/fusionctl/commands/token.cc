@@ -14,13 +14,13 @@
 namespace fusion {
 namespace {
 
-// Nobody guesses 256 random bits.
+// 256 random bits cannot be guessed.
 absl::StatusOr<std::string> NewToken() {
   Digest random;
   if (RAND_bytes(random.bytes.data(), static_cast<int>(random.bytes.size())) != 1) {
     return Internal("the system gives no random bytes");
   }
-  // The head lets scanners for leaked secrets know what they have found.
+  // The prefix lets scanners for leaked secrets identify it.
   return StrCat("fusion_", random.ToHex());
 }
 
@@ -39,7 +39,7 @@ std::string EntryOf(const Arguments& arguments, const std::string& token) {
 absl::StatusOr<ExitCode> RunToken(const Arguments& arguments, Progress* /*progress*/) {
   ASSIGN_OR_RETURN(std::string token, NewToken());
   if (!arguments.out.empty()) {
-    // Whoever may read an older file would read the token.
+    // An existing file may be readable by other users.
     if (std::filesystem::exists(arguments.out)) {
       return InvalidArgument("--out: ", Quote(arguments.out), " exists; expected a new file");
     }

@@ -78,7 +78,7 @@ absl::Status VerifyOne(const Arguments& arguments, const ModelFile& model, const
   return absl::OkStatus();
 }
 
-// "mixed" for data sets of which some come with outputs.
+// "mixed" if only some data sets have outputs.
 std::string_view Reference(const Verification& v) {
   if (v.outputs.empty()) return "evaluator";
   std::string_view first = v.outputs.front().reference;
@@ -87,7 +87,7 @@ std::string_view Reference(const Verification& v) {
   return same ? first : "mixed";
 }
 
-// For people: what the outputs were compared with.
+// A text that names the reference of the comparison.
 std::string ReferenceText(const Arguments& arguments, const Verification& v) {
   if (Reference(v) == "data") return StrCat("the outputs in ", arguments.data);
   if (arguments.data.empty()) return "the reference evaluator";
@@ -153,7 +153,7 @@ std::string VerificationText(const Arguments& arguments, const Verification& v,
       model.made_up_weights() ? "; the model has no weights, random ones were used" : "", "\n");
 }
 
-// What is verified on; nullopt: random inputs.
+// The data sets to verify; nullopt: random inputs.
 absl::StatusOr<std::vector<std::optional<RunData>>> LoadSets(const Arguments& arguments,
                                                              const ModelFile& model) {
   std::vector<std::optional<RunData>> sets;

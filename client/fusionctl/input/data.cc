@@ -18,7 +18,7 @@
 namespace fusion {
 namespace {
 
-// "x", "y"; and which initialisers could be given besides.
+// For messages: "x", "y"; and the initialisers that can be overridden.
 std::string InputNames(const ModelFile& model) {
   std::string out = StrJoin(model.inputs(), ", ", [](const onnx::ValueInfoProto* input) {
     return QuoteShort(input->name());
@@ -28,16 +28,16 @@ std::string InputNames(const ModelFile& model) {
   return StrCat(out, "; initialisers that can be overridden: ", StrJoin(more, ", ", QuoteShort));
 }
 
-// Where `name` stands in `names`; their number if it is none of them.
+// The index of `name` in `names`; names.size() if it is not there.
 size_t PositionOf(const std::string& name, const std::vector<std::string>& names) {
   return static_cast<size_t>(std::find(names.begin(), names.end(), name) - names.begin());
 }
 
-// Which data sets have a tensor for an input or output: each further kind is in fewer of them.
+// How often data sets have a tensor for an input or output, in descending order.
 enum class Presence : uint8_t { kAlways, kFixed, kOverridden };
 
-// Which tensors files without names may count: those that are always there; with those of --fix;
-// with overridden initialisers too.
+// The input orders by which numbered files may be assigned: inputs that are always present; these
+// and those of --fix; these and overridden initialisers.
 std::vector<std::vector<size_t>> OrdersOf(const std::vector<Presence>& presence) {
   std::vector<std::vector<size_t>> out;
   for (Presence most : {Presence::kAlways, Presence::kFixed, Presence::kOverridden}) {
@@ -49,7 +49,7 @@ std::vector<std::vector<size_t>> OrdersOf(const std::vector<Presence>& presence)
   return out;
 }
 
-// Which of `names` each tensor of a set is for, by number of the tensor. Tensors are taken by name
+// For each tensor of a set, the index in `names` to which it belongs. Tensors are assigned by name
 // if all have known names and none is missing, else by number.
 absl::StatusOr<std::vector<size_t>> PlacesOf(const std::vector<std::string>& given,
                                              const std::vector<std::string>& names,
@@ -81,8 +81,8 @@ absl::StatusOr<std::vector<size_t>> PlacesOf(const std::vector<std::string>& giv
                          StrJoin(names, ", ", QuoteShort));
 }
 
-// Whether elements of type `given` are taken for the bits of `wanted`, which NumPy does not have:
-// u16 for bf16, as ONNX's own data hold it, bytes for what is smaller than those or a float.
+// Whether elements of type `given` are accepted as the bits of `wanted`, a type that NumPy lacks:
+// u16 for bf16 (as in ONNX's own data), u8 or i8 for narrower types.
 bool AreBitsOf(DType given, DType wanted) {
   if (wanted == DType::kBF16) return given == DType::kU16;
   if (IsNarrowFloat(wanted) || wanted == DType::kU4 || wanted == DType::kU2) {
@@ -103,7 +103,7 @@ absl::Status TakeBits(const onnx::ValueInfoProto& declared, HostTensor* tensor) 
                          DTypeName(*wanted));
 }
 
-// Files of ONNX's cases hold values of these types too, which must not be taken for tensors.
+// ONNX's test data also has values of these types, which must not be read as tensors.
 absl::Status CheckIsTensor(const onnx::ValueInfoProto& declared, std::string_view kind) {
   std::string_view type;
   switch (declared.type().value_case()) {
@@ -125,7 +125,7 @@ absl::Status CheckIsTensor(const onnx::ValueInfoProto& declared, std::string_vie
   return InvalidArgument(kind, " ", Quote(declared.name()), " is ", type, ": not supported");
 }
 
-// k of a name that is `prefix` and k.
+// The number k if `name` is `prefix` followed by k.
 std::optional<size_t> NumberBehind(std::string_view prefix, std::string_view name) {
   if (!name.starts_with(prefix)) return std::nullopt;
   size_t k = 0;
@@ -135,7 +135,7 @@ std::optional<size_t> NumberBehind(std::string_view prefix, std::string_view nam
   return k;
 }
 
-// What a data set may have tensors for.
+// The inputs and outputs for which a data set may have tensors.
 struct Declared {
   explicit Declared(const ModelFile& model) {
     for (const onnx::ValueInfoProto* input : model.data_inputs()) {
@@ -160,7 +160,7 @@ std::vector<std::string> NamesOf(const std::vector<NamedTensor>& tensors) {
   return out;
 }
 
-// A set may have a tensor for an input of --fix, but no other value than that.
+// A set may have a tensor for an input of --fix only with that value.
 absl::Status CheckFixed(const ModelFile& model, const std::string& name, const std::string& where,
                         const HostTensor& given) {
   ASSIGN_OR_RETURN(const HostTensor fixed, model.Weight(name));
@@ -214,8 +214,8 @@ absl::StatusOr<RunData> Arranged(TestDataSet set, const std::string& where,
   return out;
 }
 
-// Whether input `k` of a set is one that the model takes, before it is read: that of its name, or
-// of its number in one of the orders. A number that is too large is named when all are there.
+// Checks the type of input `k` of a set before it is read: it must match the input of its name, or
+// of its number in one of the orders. A number that is too large is reported later, by PlacesOf.
 absl::Status CheckBeforeReading(const Declared& declared, const std::string& where, size_t k,
                                 const NamedType& type) {
   std::vector<size_t> places;
@@ -243,15 +243,15 @@ absl::StatusOr<RunData> LoadOne(const std::string& directory, const ModelFile& m
   const Declared declared(model);
   absl::StatusOr<TestDataSet> set =
       LoadTestDataSet(directory, [&](bool is_output, size_t k, const NamedType& type) {
-        // Of outputs models declare the extents loosely.
+        // Models declare extents of outputs loosely.
         return is_output ? absl::OkStatus() : CheckBeforeReading(declared, directory, k, type);
       });
   if (!set.ok()) return BadFile(set.status());
   return Arranged(*std::move(set), directory, model);
 }
 
-// The name that the model has for an array: its own, or that of the number behind one of
-// `prefixes`.
+// The declared name for an array: its own, or declared[k] if it is one of `prefixes` followed by k.
+// Null: there is none.
 const std::string* DeclaredName(const std::string& array, const std::vector<std::string>& declared,
                                 const std::vector<std::string_view>& prefixes) {
   for (const std::string& name : declared) {
@@ -277,7 +277,8 @@ absl::Status CheckHasAll(const std::vector<NamedTensor>& given,
   return absl::OkStatus();
 }
 
-// The inputs that numbers of numpy.savez, input_3 and arr_3, count: as few as there can be.
+// The inputs to which numbered arrays (input_3, arr_3 of numpy.savez) refer: the shortest order
+// with enough inputs.
 std::vector<std::string> Numbered(const Declared& declared,
                                   const std::vector<std::string>& arrays) {
   const auto numbered = std::count_if(arrays.begin(), arrays.end(), [](const std::string& name) {

@@ -14,58 +14,59 @@ namespace fusion {
 
 /// Tensors for one run of a model, in the order of its inputs and outputs.
 struct RunData {
-  std::string name;   // where it is from, or "random inputs"
-  bool given = true;  // some of it, at least
+  std::string name;   // its source (a path), or "random inputs"
+  bool given = true;  // false: all inputs are random
   std::vector<HostTensor> inputs;
   std::vector<HostTensor> outputs;  // expected; empty if the directory has none
 };
 
-/// The data sets of --data: the directory `path` itself, or its test_data_set_<n>, or the one set
-/// of a .npz file. Tensors belong to the input or output of their name, else to that of their
-/// number. An initialiser that is an input (ModelFile::IsOverridden) has the model's value in a set
-/// that has none. Bad input, naming tensor and file, if one is missing, of another type than the
-/// model declares, or neither input nor output of the model; found out before it is read.
+/// Reads the data sets of --data: `path` is a directory that is a data set or has subdirectories
+/// test_data_set_<n>, or a .npz file with one set. Tensors are assigned by name, else by number. An
+/// overridden initialiser (ModelFile::IsOverridden) that a set lacks gets the model's value. Bad
+/// input, naming tensor and file: a tensor is missing, has another type than the model declares, or
+/// is not an input or output of the model. Types are checked before elements are read.
 absl::StatusOr<std::vector<RunData>> LoadData(const std::string& path, const ModelFile& model);
 
-/// The inputs that --input names, in the order of the model's; nullopt for others. Bad input if the
-/// model has no such input, or a file is not what the model declares for it.
+/// Reads the files of --input. The result has an entry for each of model.inputs(), nullopt for
+/// those not named. Bad input if the model has no such input or a file does not match its
+/// declaration.
 absl::StatusOr<std::vector<std::optional<HostTensor>>> LoadInputs(
     const std::map<std::string, std::string>& files, const ModelFile& model);
 
-/// Bad input unless a tensor of this type, from `where`, is what the model declares; open dims take
-/// anything, and bf16 may be bits in u16.
+/// Bad input unless a tensor of this type matches the declaration. Open dims match any extent. A
+/// type that NumPy lacks may be given as bits: bf16 in u16, narrower types in u8 or i8. `where`:
+/// the source, for messages.
 absl::Status CheckInputType(const onnx::ValueInfoProto& declared, const std::string& where,
                             DType dtype, const Dims& dims);
-/// The same for the tensor itself. Bits in u16 become bf16 where the model has that.
+/// The same for a tensor; converts bits to the declared type in place.
 absl::Status CheckInput(const onnx::ValueInfoProto& declared, const std::string& where,
                         HostTensor* tensor);
 
-/// The options of a request that runs on `inputs`: symbolic dims that `options` leaves open get the
-/// extents the inputs have.
+/// `options` for a request that runs on `inputs`: symbolic dims without a binding are bound to the
+/// extents of the inputs.
 PlanOptions BindToData(const PlanOptions& options, const std::vector<HostTensor>& inputs,
                        const ModelFile& model);
-/// The same where only some inputs are known.
+/// The same if only some inputs are known.
 PlanOptions BindToData(const PlanOptions& options,
                        const std::vector<std::optional<HostTensor>>& inputs,
                        const ModelFile& model);
 
-/// The model as the evaluator wants it. Errors are bad input.
+/// Imports the model for the reference evaluator. Errors are bad input.
 absl::StatusOr<Graph> ImportModel(const ModelFile& model, const PlanOptions& options);
 
-/// Seeded random inputs: floats near standard normal, integers and bools 0 or 1, which are fine as
-/// masks, ids and positions. Bad input if a dim is open.
+/// Random inputs, determined by `seed`: floats near standard normal; integers and bools 0 or 1,
+/// which are valid masks, ids and positions. Bad input if a dim is open.
 absl::StatusOr<std::vector<HostTensor>> RandomData(const Graph& graph, uint64_t seed);
-/// The same for a run of `model`, of which `graph` is made: initialisers that are inputs have its
-/// values.
+/// The same for a run of `model`, from which `graph` was imported: overridden initialisers get the
+/// model's values.
 absl::StatusOr<std::vector<HostTensor>> RandomData(const Graph& graph, const ModelFile& model,
                                                    uint64_t seed);
 
-/// How far values of this type may be from those they are compared with: --atol and --rtol for
-/// floats.
+/// The tolerance of comparisons of this type; --atol and --rtol apply to floats.
 Tolerance ToleranceFor(const Arguments& arguments, DType dtype);
 
-/// What the reference evaluator makes of `inputs`: one tensor per output of `graph`. Errors are bad
-/// input, or there is no memory.
+/// Evaluates the model with the reference evaluator: one tensor per output of `graph`. Errors are
+/// bad input, or ResourceExhausted: no memory.
 absl::StatusOr<std::vector<HostTensor>> EvaluateModel(const Graph& graph, const ModelFile& model,
                                                       const std::vector<HostTensor>& inputs,
                                                       int threads);

@@ -9,9 +9,10 @@
 
 namespace fusion {
 
-/// Makes constants of inputs, by name: a plan for one value, where shapes or numbers of passes
-/// follow from it. A value is a number, for inputs of one element, or a file (.npy, .pb). Bad
-/// input, naming the option, for an input that the model has not and for what does not fit it.
+/// Replaces inputs of the model by constants (--fix): plans for one value, if shapes or numbers of
+/// loop passes depend on it. `values`, by name of the input: a number, for inputs of one element,
+/// or a file (.npy, .pb). Bad input, naming the option, if there is no such input or a value does
+/// not match it.
 absl::Status FixInputs(const std::map<std::string, std::string>& values, onnx::ModelProto* model);
 
 }  // namespace fusion

@@ -18,7 +18,7 @@
 namespace fusion {
 namespace {
 
-// Values whose sums over the first extent stay near 1, as trained weights are.
+// Random values whose sums over the first extent stay near 1, like trained weights.
 absl::StatusOr<HostTensor> MakeUpWeight(const onnx::TensorProto& tensor, const std::string& name) {
   ASSIGN_OR_RETURN(TensorHeader header, ReadTensorHeader(tensor, StrCat("weight ", Quote(name))));
   Digest digest = Sha256(name);
@@ -31,7 +31,7 @@ absl::StatusOr<HostTensor> MakeUpWeight(const onnx::TensorProto& tensor, const s
   return out;
 }
 
-// What people call the model of a file: its name, and that of its folder where files have one name.
+// The display name of a model: its file name, with that of its folder if the file name is generic.
 std::string ModelName(const std::string& file) {
   const std::filesystem::path path = AbsolutePath(file);
   const std::string name = path.stem().string();
@@ -39,7 +39,7 @@ std::string ModelName(const std::string& file) {
   return StrCat(path.parent_path().filename().string(), "/", name);
 }
 
-// What of --share has a * for each input that fits, with the output of the same text.
+// Expands * in --share: one entry for each matching input, with * replaced in the output too.
 absl::StatusOr<std::vector<SharedNames>> WithoutStars(const std::vector<SharedNames>& given,
                                                       const ModelFile& file) {
   std::vector<SharedNames> out;
@@ -67,7 +67,7 @@ absl::StatusOr<std::vector<SharedNames>> WithoutStars(const std::vector<SharedNa
   return out;
 }
 
-// What a command would run at, where that is a value of an open dim.
+// Checks that values of --bind are within the ranges of --range.
 absl::Status CheckWithinRanges(const PlanOptions& options) {
   for (const auto& [name, range] : options.dim_ranges) {
     const auto bound = options.dim_bindings.find(name);
@@ -153,7 +153,7 @@ FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& 
   request.onnx_model = bytes_;
   request.model_name = name_;
   request.options.shared_buffers = shared_;
-  // What the data say of dims that stay open is about one run of many.
+  // The data of one run do not bind dims that stay open.
   if (!options.dim_ranges.empty()) {
     std::erase_if(request.options.dim_bindings, [&](const auto& binding) {
       const bool sum = binding.first.find_first_of("+-*") != std::string::npos;
@@ -165,7 +165,7 @@ FusionRequest ModelFile::Request(const Arguments& arguments, const PlanOptions& 
 }
 
 absl::StatusOr<HostTensor> ModelFile::Weight(const std::string& name) const {
-  // Else what was taken would look like what its sender has.
+  // Otherwise a taken weight would be replaced by a random one.
   if (taken_) return Internal("weight ", Quote(name), ": weights of the model were given away");
   return OrMadeUp(name, source_->Load(name));
 }
@@ -178,7 +178,7 @@ absl::StatusOr<HostTensor> ModelFile::TakeWeight(const std::string& name) const 
 absl::StatusOr<HostTensor> ModelFile::OrMadeUp(const std::string& name,
                                                absl::StatusOr<HostTensor> bytes) const {
   if (bytes.ok()) return bytes;
-  // FailedPrecondition: a model that was stored as it is sent, its bytes left with its sender.
+  // FailedPrecondition: the model was stored without its weights.
   for (const onnx::TensorProto& tensor : bare_.graph().initializer()) {
     if (tensor.name() != name || !absl::IsFailedPrecondition(bytes.status())) continue;
     made_up_ = true;

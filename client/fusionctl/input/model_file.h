@@ -13,50 +13,51 @@
 
 namespace fusion {
 
-/// A request as the arguments ask, without a model.
+/// A request with these arguments, without a model.
 FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options);
 
-/// The model of a command: as a request, and as weights. Errors are bad input.
+/// The model of a command: its request and its weights. Errors are bad input.
 class ModelFile {
  public:
-  /// With the inputs of --fix as constants, and with initialisers as inputs that --as-input,
-  /// --input or --data name; fused ones only with --allow-fused.
+  /// Reads a model file. Inputs of --fix become constants; initialisers that --as-input, --input or
+  /// --data name become inputs. --allow-fused is passed on to the service.
   static absl::StatusOr<std::unique_ptr<ModelFile>> Load(const std::string& path,
                                                          const Arguments& arguments);
-  /// The same of a model with its weights in it, which people know as `name`.
+  /// The same for a model in memory, which contains its weights. `name`: for display.
   static absl::StatusOr<std::unique_ptr<ModelFile>> Make(onnx::ModelProto model,
                                                          const std::string& name,
                                                          const Arguments& arguments);
 
-  /// As it is sent: without weights.
+  /// The model as it is sent: without weights.
   const onnx::ModelProto& bare() const { return bare_; }
   /// The graph inputs that a run must give.
   const std::vector<const onnx::ValueInfoProto*>& inputs() const { return inputs_; }
-  /// Which of inputs() are initialisers of the file: those have a value without being given one.
+  /// Whether one of inputs() is an initialiser of the file, which has a default value.
   bool IsOverridden(const std::string& input) const { return overridden_.contains(input); }
-  /// Initialisers that could be inputs and are none, for messages.
+  /// Initialisers that could be overridden and are not; for messages.
   std::vector<std::string> overridable() const;
-  /// What a data set may have tensors for, in the order of the file: inputs(), and those of --fix.
+  /// The inputs for which a data set may have tensors, in the order of the file: inputs() and those
+  /// of --fix.
   const std::vector<const onnx::ValueInfoProto*>& data_inputs() const { return data_inputs_; }
-  /// Whether --fix gave an input its value.
+  /// Whether --fix made the input a constant.
   bool IsFixed(const std::string& input) const { return fixed_.contains(input); }
   bool allow_fused() const { return allow_fused_; }
 
-  /// A request for it as the arguments ask.
+  /// A request for this model with these arguments.
   FusionRequest Request(const Arguments& arguments, const PlanOptions& options) const;
 
-  /// The bytes of a weight. A model that was stored without its weights gets random ones, which
-  /// depend on the name alone. Errors name tensor and file; they are bad input, or there is no
-  /// memory.
+  /// The value of a weight. A model that was stored without its weights gets random ones, which
+  /// depend on the name only. Errors name tensor and file: bad input, or ResourceExhausted (no
+  /// memory). Internal after TakeWeight.
   absl::StatusOr<HostTensor> Weight(const std::string& name) const;
-  /// The same for the last who wants it: the file's own copy goes, so that it is held once.
+  /// The same, and frees this object's copy of the weight. Weight fails from then on.
   absl::StatusOr<HostTensor> TakeWeight(const std::string& name) const;
-  /// True once Weight had to make one up.
+  /// Whether a weight was missing and replaced by a random one.
   bool made_up_weights() const { return made_up_; }
 
  private:
   ModelFile() = default;
-  // `directory`: where external weights lie.
+  // `directory`: that of external weights.
   static absl::StatusOr<std::unique_ptr<ModelFile>> MakeFrom(onnx::ModelProto model,
                                                              const std::string& name,
                                                              const std::string& directory,
@@ -71,8 +72,8 @@ class ModelFile {
   std::set<std::string> overridden_, fixed_;
   std::string bytes_;  // of bare_
   bool allow_fused_ = false;
-  std::string name_;                 // for people
-  std::vector<SharedNames> shared_;  // of --share, without *
+  std::string name_;                 // for display
+  std::vector<SharedNames> shared_;  // --share with wildcards expanded
   mutable bool made_up_ = false;
   mutable bool taken_ = false;  // some weight
 };

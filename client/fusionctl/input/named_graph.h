@@ -5,11 +5,11 @@
 
 namespace fusion {
 
-/// A plan's canonical graph, which has no names, with the caller's names put back.
-/// InvalidArgument if `canonical` is not the graph of that binding.
+/// Adds the caller's names to a plan's canonical graph, which has none. InvalidArgument if `names`
+/// is not the binding of `canonical`.
 absl::StatusOr<Graph> NameGraph(const Graph& canonical, const Binding& names);
 
-/// That of a reply that was asked for DumpKind::kGraph.
+/// The same for the graph in a reply; the request must have had DumpKind::kGraph.
 absl::StatusOr<Graph> NamedGraph(const FusionReply& reply);
 
 }  // namespace fusion

@@ -14,7 +14,7 @@ namespace fusion {
 namespace {
 
 constexpr size_t kNpzBlockBytes = size_t{1} << 20;
-// Arrays of one file.
+// Maximum number of arrays in a file.
 constexpr size_t kMaxMembers = 100000;
 constexpr std::string_view kSuffix = ".npz";
 constexpr std::string_view kMemberSuffix = ".npy";
@@ -26,7 +26,7 @@ std::string_view ErrorOf(archive* from) {
   return text == nullptr ? "unknown error" : text;
 }
 
-// What is left of the current member.
+// The rest of the current member.
 ByteSource BytesOf(archive* from) {
   return {.read = [from](char* to, size_t most) -> absl::StatusOr<size_t> {
     const auto count = archive_read_data(from, to, most);
@@ -39,10 +39,10 @@ ByteSource BytesOf(archive* from) {
 using Visit =
     std::function<absl::Status(const std::string& name, int64_t file_bytes, archive* from)>;
 
-// Deflate makes no more than this of a byte.
+// Maximum compression ratio of deflate.
 constexpr int64_t kMostFromAByte = 1032;
 
-// Whether a file of so many bytes can hold such an array: its header is read first, and may lie.
+// Checks that a file of this size can contain such an array. Its header may be forged.
 absl::Status CheckHolds(int64_t file_bytes, DType dtype, const Dims& dims) {
   ASSIGN_OR_RETURN(const int64_t elements, CheckedNumElements(dims, DTypeBytes(dtype)));
   const int64_t claimed = elements * DTypeBytes(dtype);

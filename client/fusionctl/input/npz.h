@@ -7,17 +7,17 @@
 
 namespace fusion {
 
-/// Whether `path` names a .npz file: by its name, and no directory.
+/// Whether `path` ends with .npz and is not a directory.
 bool IsNpz(const std::string& path);
 
-/// The arrays of a .npz file (a ZIP archive of NAME.npy, compressed or not, as numpy.savez and
-/// numpy.savez_compressed write it), in its order. `check` is asked for each with its name, before
-/// more than its header is read. NotFound if there is no such file; InvalidArgument, naming file
-/// and member, if it is no such archive or holds something else; ResourceExhausted if there is no
-/// memory; else what `check` says.
+/// Reads the arrays of a .npz file (a ZIP archive of NAME.npy, as numpy.savez and
+/// numpy.savez_compressed write it), in the order of the file. `check` is called for each array
+/// when only its header has been read. NotFound: no such file. InvalidArgument, naming file and
+/// member: it is not such an archive or has another member. ResourceExhausted: no memory. Else
+/// errors of `check`.
 absl::StatusOr<std::vector<NamedTensor>> LoadNpz(const std::string& path, const TensorCheck& check);
 
-/// Their names alone.
+/// The names of the arrays only. Fails like LoadNpz.
 absl::StatusOr<std::vector<std::string>> NamesInNpz(const std::string& path);
 
 }  // namespace fusion

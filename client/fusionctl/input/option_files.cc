@@ -37,7 +37,7 @@ absl::Status LoadCustomOps(Arguments* arguments) {
 absl::Status LocateRule(const absl::Status& status, const Arguments& arguments) {
   const std::vector<std::string> blamed = BlamedRules(status);
   if (blamed.empty() || arguments.rules.empty()) return status;
-  // Read once more for the line: who parses names it.
+  // Parsed once more to find the line of the rule.
   auto check = [&](const Rule& rule) {
     return rule.name == blamed[0] ? InvalidArgument(Message(status)) : absl::OkStatus();
   };

@@ -5,13 +5,17 @@
 
 namespace fusion {
 
-/// Reads the file of --rules, if there is one, into the options. Bad input: "FILE:LINE: ...".
+/// Reads the file of --rules into arguments->options.rules; does nothing without the option. Bad
+/// input: "--rules: FILE:LINE: ...".
 absl::Status LoadRules(Arguments* arguments);
-/// The same of --custom-ops: "FILE: line L, column C: ..", the line and a caret.
+/// The same for --custom-ops. Bad input: the option, file, line and column, then the line and a
+/// caret.
 absl::Status LoadCustomOps(Arguments* arguments);
-/// An error of a command; if rules of the file are to blame for it, with file and line in front.
+/// Puts file and line of the rule before an error of a command that a rule of the file caused.
+/// Returns other errors unchanged.
 absl::Status LocateRule(const absl::Status& status, const Arguments& arguments);
-/// Reads the file of --lock, if one is given, into the options. What is wrong with it is bad input.
+/// Reads the file of --lock into arguments->options.lock; does nothing without the option. Errors
+/// are bad input.
 absl::Status LoadLock(Arguments* arguments);
 
 }  // namespace fusion

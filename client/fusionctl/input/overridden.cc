@@ -12,8 +12,7 @@
 namespace fusion {
 namespace {
 
-// The names of a set's inputs; empty for files that have none. Those of an archive are of outputs
-// too, which nobody mistakes for initialisers.
+// The tensor names in a set's input files; empty strings for tensors without a name.
 absl::StatusOr<std::vector<std::string>> NamesInSet(const std::string& directory) {
   ASSIGN_OR_RETURN(const TestDataFiles files, FindTestData(directory));
   std::vector<std::string> out;
@@ -38,7 +37,7 @@ absl::StatusOr<std::vector<std::vector<std::string>>> NamesIn(const std::string&
   return out;
 }
 
-// What --fix says stays so.
+// An input of --fix cannot be overridden.
 absl::Status CheckNotFixed(const Arguments& arguments, const std::string& name) {
   if (!arguments.fixed.contains(name)) return absl::OkStatus();
   return InvalidArgument("input ", QuoteShort(name), " has the value of --fix");
@@ -50,7 +49,7 @@ bool IsInitializer(const onnx::ModelProto& model, const std::string& name) {
                      [&](const auto& tensor) { return tensor.name() == name; });
 }
 
-// One for every graph input, and of none a name that the model knows.
+// Whether there is one file for every graph input and none has the name of an input.
 bool CountsByNumber(const std::vector<std::string>& names, const onnx::ModelProto& model) {
   const auto& inputs = model.graph().input();
   if (static_cast<int>(names.size()) != inputs.size()) return false;

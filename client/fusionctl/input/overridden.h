@@ -9,10 +9,10 @@
 
 namespace fusion {
 
-/// The initialisers that a command overrides: those of --as-input, and those that --input or the
-/// files of --data name. Files without names count by number where there is one for every graph
-/// input. Of the files only what they say of their tensors is read. Bad input if --as-input or
-/// --input names an initialiser that cannot be overridden.
+/// The initialisers that a command overrides: those that --as-input, --input or the files of --data
+/// name. If none of the files has a known name and there is one for every graph input, they are
+/// assigned by number and override all. Only names in the files are read. Bad input if --as-input
+/// or --input names an initialiser that cannot be overridden.
 absl::StatusOr<std::set<std::string>> OverriddenInitializers(const onnx::ModelProto& model,
                                                              const Arguments& arguments);
 

@@ -13,18 +13,18 @@ namespace {
 
 constexpr double kSeconds = 5;  // of pairs, where --seconds does not say
 
-// Runs whose launches are timed apart, behind the pairs: enough for a median of each kernel, else
-// until they have taken this part of the time of the pairs.
+// Profiled runs after the pairs: at least kMinProfiledRuns, for a median of each kernel; then until
+// they have taken 1/kProfiledPart of the time of the pairs.
 constexpr int kMinProfiledRuns = 5;
 constexpr int kMaxProfiledRuns = 256;
-constexpr int kProfiledPart = 4;  // one in so many
+constexpr int kProfiledPart = 4;  // see above
 
 Nanoseconds Seconds(double seconds) {
   return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
 }
 
-/// Pairs of runs one after the other, so that what disturbs the machine disturbs both; who goes
-/// first alternates. How long those that count took.
+/// Runs the two plans in pairs, so that disturbances of the machine affect both; the order within a
+/// pair alternates. Returns the time of the pairs that count.
 absl::StatusOr<Nanoseconds> MeasurePairs(const Arguments& arguments,
                                          const std::vector<const HostTensor*>& in,
                                          Progress* progress, BenchResult* result) {
@@ -73,7 +73,7 @@ std::vector<T> Newest(const std::vector<T>& samples) {
   return {samples.end() - static_cast<std::ptrdiff_t>(n), samples.end()};
 }
 
-// A service that cannot store it has not spoilt the measurement.
+// Reporting may fail without an error of the measurement.
 void ReportToService(const Client& client, const Contender& contender, BenchResult* result) {
   if (!contender.plan().symbols.empty()) {
     result->report_error = "the plan leaves dims open, and its estimates are for the largest ones";

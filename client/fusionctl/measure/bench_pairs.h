@@ -13,24 +13,25 @@
 
 namespace fusion {
 
-/// The fused plan of a model and its plan with one kernel a node, measured in pairs of runs.
+/// The fused plan of a model and its plan with one kernel per node, measured in pairs of runs.
 struct BenchResult {
   Contender fused;
   Contender op_by_op;
-  std::optional<int64_t> reported_samples;
-  std::string report_error;  // why not, where it was tried
+  std::optional<int64_t> reported_samples;  // accepted by the service; nullopt: none
+  std::string report_error;                 // why reporting failed or was left out
 
-  /// Time of the fused plan by that of the other, by pair.
+  /// Fused time divided by op-by-op time of each pair: median and interval (BootstrapMedian).
   MedianInterval ratio() const;
-  /// Of outputs, as a part of the largest element.
+  /// Largest difference between the outputs of the two, relative to the largest element.
   double largest_difference() const;
 };
 
-/// As --json has it.
+/// For --json.
 nlohmann::ordered_json RatioJson(const MedianInterval& ratio);
 
-/// Plans and compiles both, then runs them as `arguments` say. Latencies are reported to a service
-/// that keeps them (--server, --store), unless --no-report is given.
+/// Plans and compiles both, then runs them in pairs: --warmup pairs that do not count, then --pairs
+/// pairs, or as many as fit into --seconds (5 s by default). Reports the latencies to a service
+/// that stores them (--server or --store), unless --no-report is given.
 absl::StatusOr<BenchResult> MeasurePlans(const Arguments& arguments, const ModelFile& file,
                                          const RunInputs& inputs, const Client& client,
                                          Progress* progress);

@@ -43,7 +43,7 @@ absl::Status Contender::MakeOutputs(const std::vector<const HostTensor*>& inputs
   return plan().bound_strides.empty() ? absl::OkStatus() : Place(inputs);
 }
 
-// Everything where the plan has it, so that runs copy nothing.
+// Puts inputs and outputs where the plan expects them, so that runs copy nothing.
 absl::Status Contender::Place(const std::vector<const HostTensor*>& inputs) {
   RETURN_IF_ERROR(model_->RunInto(inputs, out_));  // checks them
   for (const HostTensor* input : inputs) {
@@ -66,7 +66,7 @@ absl::Status Contender::Place(const std::vector<const HostTensor*>& inputs) {
     BoundTensor& placed =
         (bound.output ? placed_out_ : placed_in_)[static_cast<size_t>(bound.position)];
     strided_.emplace_back();
-    // What nobody reads has dims that nobody checked.
+    // The dims of an input that the plan does not read are unchecked.
     if (!bound.output && plan().inputs[static_cast<size_t>(bound.position)] < 0) continue;
     ASSIGN_OR_RETURN(HostTensor memory,
                      HostTensor::Create(placed.dtype, {SpanOf(*placed.dims, bound.strides)}));
@@ -81,7 +81,7 @@ absl::Status Contender::Place(const std::vector<const HostTensor*>& inputs) {
   return absl::OkStatus();
 }
 
-// Of what has strides, and of shared buffers: dense.
+// Copies outputs with strides or in shared buffers to the dense tensors of outputs_.
 void Contender::FetchOutputs() {
   for (size_t s = 0; s < plan().shared_buffers.size(); ++s) {
     const SharedBuffer& shared = plan().shared_buffers[s];
@@ -98,7 +98,7 @@ void Contender::FetchOutputs() {
   }
 }
 
-// Every run finds in shared buffers what the inputs had.
+// Before every run, shared buffers have the contents of the inputs.
 absl::Status Contender::RunOnce(const std::vector<const HostTensor*>& inputs, RunProfile* profile) {
   if (!strided_.empty()) return model_->RunInPlace(placed_in_, placed_out_, profile);
   if (plan().shared_buffers.empty()) return model_->RunInto(inputs, out_, profile);

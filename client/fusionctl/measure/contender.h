@@ -12,37 +12,39 @@
 
 namespace fusion {
 
-/// The model of a command under one plan, ready to run again and again into tensors of its own.
+/// The model of a command loaded under one plan, to run repeatedly into its own output tensors. All
+/// runs need inputs of the same dims. Not thread-safe.
 class Contender {
  public:
-  /// Whether the file keeps the weights for others, or this is the last who wants them.
+  /// kLeft: `file` keeps the weights for further plans. kTaken: they are moved out of it.
   enum class Weights { kLeft, kTaken };
 
-  /// Plans, compiles, fetches, packs. `options`: of the plan, data bound.
+  /// Plans, compiles, fetches the kernels and packs the weights. `options`: those of the plan, with
+  /// dims bound to the data (BindToData).
   static absl::StatusOr<Contender> Load(const Arguments& arguments, const ModelFile& file,
                                         const Client& client, const PlanOptions& options,
                                         Progress* progress, Weights weights = Weights::kLeft);
 
-  /// One run; its time is kept if `counts`.
+  /// One run; adds its time to latency_us() if `counts`.
   absl::Status Run(const std::vector<const HostTensor*>& inputs, bool counts);
-  /// One run whose launches are timed apart, which costs a little itself.
+  /// One run that times every launch, which adds a small overhead.
   absl::Status Profile(const std::vector<const HostTensor*>& inputs);
 
   const FusedModel& model() const { return *model_; }
   const Plan& plan() const { return model_->plan(); }
-  /// That, or its variant for these inputs; known once something ran.
+  /// plan(), or its variant for these inputs; valid after the first run.
   const Plan& ran() const { return VariantOf(plan(), variant_); }
-  /// Position of the variant; -1: the plan itself.
+  /// Index of the variant; -1: the plan itself.
   int variant() const { return variant_; }
-  /// What the service answered when it was asked for the plan.
+  /// The service's reply with the plan.
   const FusionReply& reply() const { return reply_; }
-  /// Of the last run; none before the first.
+  /// Outputs of the last run; empty before the first.
   const std::vector<HostTensor>& outputs() const {
     return plan().output_extents.empty() ? outputs_ : cut_;
   }
-  /// Of each run that counts, in microseconds.
+  /// Microseconds of each run that counts.
   const std::vector<double>& latency_us() const { return latency_us_; }
-  /// By launch of ran(): of each profiled run, in microseconds.
+  /// For each launch of ran(), the microseconds in each profiled run.
   const std::vector<std::vector<double>>& launch_us() const { return launch_us_; }
 
  private:
@@ -52,30 +54,32 @@ class Contender {
   absl::Status RunOnce(const std::vector<const HostTensor*>& inputs, RunProfile* profile);
 
   FusionReply reply_;
-  int variant_ = -1;  // that runs
+  int variant_ = -1;
   std::unique_ptr<FusedModel> model_;
   std::vector<HostTensor> outputs_;
   std::vector<HostTensor*> out_;     // into outputs_
-  SharedMemory memory_;              // of what shares buffers
-  std::vector<HostTensor> strided_;  // by Plan::bound_strides
+  SharedMemory memory_;              // of shared buffers
+  std::vector<HostTensor> strided_;  // one for each of Plan::bound_strides
   std::vector<BoundTensor> placed_in_;
   std::vector<BoundTensor> placed_out_;
   std::vector<int64_t> start_;   // SharedMemory::rows before each run
-  std::vector<HostTensor> cut_;  // outputs_ with the extents that the run decided
+  std::vector<HostTensor> cut_;  // outputs_ cut to the extents that the run determined
   std::vector<double> latency_us_;
   std::vector<std::vector<double>> launch_us_;
 };
 
-/// What a command runs on: the first set of --data, or random inputs.
+/// The inputs of a command: the first set of --data, or random inputs; --input replaces single
+/// ones.
 struct RunInputs {
   RunData data;
-  PlanOptions options;  // of the arguments, with open dims bound to the data
-  /// In the order of a run.
+  PlanOptions options;  // those of the arguments, with open dims bound to the data
+  /// Pointers into data.inputs, for Contender::Run.
   std::vector<const HostTensor*> pointers() const;
 };
+/// Fails as LoadData, LoadInputs and RandomData do.
 absl::StatusOr<RunInputs> LoadRunInputs(const Arguments& arguments, const ModelFile& file);
 
-/// Samples as --json has them: median with its interval, p10, p90, n.
+/// For --json: median with its interval, p10, p90 and number of samples.
 nlohmann::ordered_json LatencyJson(const std::vector<double>& samples_us);
 
 }  // namespace fusion

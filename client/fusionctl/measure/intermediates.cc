@@ -18,9 +18,9 @@
 namespace fusion {
 namespace {
 
-// Of the tensors that one plan keeps. The evaluator holds 8 bytes for each of their elements.
+// Maximum bytes of the tensors that one plan keeps. The evaluator needs 8 bytes per element.
 constexpr int64_t kBatchBytes = int64_t{256} << 20;
-// Of index.json: some 200 bytes a tensor.
+// Maximum size of index.json, which has about 200 bytes per tensor.
 constexpr int64_t kMaxIndexBytes = int64_t{64} << 20;
 constexpr std::string_view kIndexName = "index.json";
 
@@ -59,8 +59,8 @@ class ReferenceTensors {
     return out;
   }
 
-  // What `got` of this name should be; nullopt: there is none. One of another type is not read: a
-  // tensor without elements stands for it.
+  // The reference for the tensor `got` of this name; nullopt: there is none. If its type differs,
+  // it is not read, and the result has no elements.
   absl::StatusOr<std::optional<HostTensor>> Load(const std::string& name,
                                                  const HostTensor& got) const {
     auto it = files_.find(name);
@@ -82,14 +82,14 @@ class ReferenceTensors {
   std::map<std::string, std::string> files_;
 };
 
-// What can be asked for, in order.
+// The tensors that can be kept, in order.
 struct Wanted {
   std::vector<Intermediate> tensors;
   std::vector<int64_t> bytes;
   int64_t out_of_reach = 0;
 };
 
-// Tensors that the model's own nodes give and a plan can be asked to keep.
+// The outputs of the model's own nodes that a plan can keep.
 Wanted AllWanted(const ModelFile& file, const Graph& graph) {
   std::set<std::string> reachable;
   for (const onnx::NodeProto& node : file.bare().graph().node()) {
@@ -148,7 +148,7 @@ absl::Status Choose(const std::vector<std::string>& names, Wanted* wanted) {
   return absl::OkStatus();
 }
 
-// Kernel and group of the launch that writes a tensor of a plan: the first that has it.
+// Kernel and group of the first launch that writes a tensor of a plan.
 void FindKernel(const Plan& plan, int tensor, Intermediate* out) {
   // What a loop gives: its first one.
   for (const PlanLoop& loop : plan.loops) {
@@ -172,7 +172,7 @@ void FindKernel(const Plan& plan, int tensor, Intermediate* out) {
   }
 }
 
-// Looks at one batch after the other.
+// Processes one batch after the other.
 class Inspection {
  public:
   Inspection(const Arguments& arguments, const ModelFile& file, const Client& client,
@@ -209,7 +209,7 @@ class Inspection {
   }
 
  private:
-  // The plan as it is, which keeps nothing: its kernels may be others.
+  // The normal plan without kept tensors may have other kernels.
   absl::Status CompareOutputs(const Graph& graph, const Contender& contender) {
     if (!arguments_.compare || reference_) return absl::OkStatus();
     progress_->Show("evaluating");
@@ -256,12 +256,12 @@ class Inspection {
     return absl::OkStatus();
   }
 
-  // `wanted`: what the evaluator makes of it; null: not asked.
+  // `wanted`: the evaluator's result; null: not evaluated.
   absl::Status Take(const HostTensor& got, const HostTensor* wanted, Intermediate* t) {
     t->type = TypeText(got.dtype(), got.dims());
     t->elements = got.elements();
     if (!arguments_.dump_tensors.empty()) {
-      // Numbered: names of tensors make no paths.
+      // Files are numbered, because tensor names may not be valid file names.
       t->file = StrCat("tensor_", found_.tensors.size(), ".npy");
       absl::Status saved =
           SaveTensorFile(StrCat(arguments_.dump_tensors, "/", t->file), {t->name, got});
@@ -339,7 +339,7 @@ std::string NodeText(const Intermediate& t) {
   return StrCat("node ", Quote(t.node), " (", t.op, ")");
 }
 
-// What --compare found, for people.
+// The result of --compare as text.
 std::string VerdictText(const Arguments& arguments, const Intermediates& found) {
   const std::string with = arguments.reference.empty()
                                ? "the reference evaluator"

@@ -8,12 +8,13 @@
 
 namespace fusion {
 
-/// One kernel of a plan as it ran. All of its launches are of the same work.
+/// Measured times of one kernel of a plan. All its launches do the same work. Pointers are into the
+/// contender's plan.
 struct KernelTime {
   const PlanKernel* kernel = nullptr;
   const PlanGroup* group = nullptr;  // of its first launch
-  int64_t launches = 0;              // those of loops once a pass, see CountedRuns
-  std::vector<double> samples_us;    // of single launches; of a loop the mean of its passes
+  int64_t launches = 0;              // per run; those of a loop count once a pass, see CountedRuns
+  std::vector<double> samples_us;    // of single launches; in a loop the mean of its passes
 
   double median_us() const;
   double total_us() const { return static_cast<double>(launches) * median_us(); }
@@ -25,12 +26,12 @@ struct KernelTime {
   double gb_per_s() const { return static_cast<double>(bytes()) / median_us() / 1e3; }
 };
 
-/// Of the profiled runs, in the order of their first launches.
+/// The kernels of ran() with the times of profiled runs, in the order of their first launches.
 std::vector<KernelTime> KernelTimes(const Contender& contender);
 
-/// As --json has them.
+/// For --json.
 nlohmann::ordered_json KernelTimesJson(const Contender& contender);
-/// As people see them: median, estimate, rates and share of each kernel.
+/// As a text table: median, estimate, rates and share of each kernel.
 std::string KernelTable(const Contender& contender);
 
 }  // namespace fusion

@@ -11,25 +11,25 @@
 
 namespace fusion {
 
-// What fusionctl run says about outputs and times, however the model ran. `names` and `tensors`
-// belong together one by one.
+// Outputs and times of fusionctl run as text and JSON. `names` and `tensors` have equal sizes and
+// belong together by index.
 
-/// A table: type, range, first elements of each.
+/// A table with type, range and first elements of each tensor.
 std::string OutputsText(const std::vector<std::string>& names,
                         const std::vector<HostTensor>& tensors);
 nlohmann::ordered_json OutputsJson(const std::vector<std::string>& names,
                                    const std::vector<HostTensor>& tensors);
 
-/// "max_abs", "max_rel" and "outside"; what is infinite, which JSON has no number for, is "inf".
+/// "max_abs", "max_rel" and "outside"; infinite values, which JSON lacks, are the text "inf".
 nlohmann::ordered_json DifferenceJson(const Difference& difference);
 
-/// What it ran on: "random inputs", "the inputs in DIR".
+/// The source of the inputs: "random inputs", "the inputs in DIR".
 std::string SourceText(const RunInputs& inputs);
 
-/// "1.2 ms", of several samples "1.2 ms, median of 9, 95 % interval ...".
+/// "1.2 ms"; for several samples "1.2 ms, median of 9, 95 % interval ...".
 std::string LatencyText(const std::vector<double>& samples_us);
 
-/// Writes them to the directory of --out.
+/// Writes the tensors to the directory of --out.
 absl::Status SaveOutputs(const Arguments& arguments, const std::vector<std::string>& names,
                          const std::vector<HostTensor>& tensors);
 

@@ -21,7 +21,7 @@ namespace {
 
 constexpr Nanoseconds kKeepTimeout = std::chrono::seconds(5);
 
-/// A run of one model, and who might plan it.
+/// A run of one model, and the clients that may plan it.
 struct ResilientRun {
   const Arguments& arguments;
   const ModelFile& file;
@@ -46,7 +46,7 @@ ResilientOptions OptionsOf(const ResilientRun& run) {
 absl::StatusOr<std::unique_ptr<ResilientModel>> LoadModelOf(
     const ResilientRun& run, const std::shared_ptr<ResilientClient>& client) {
   run.progress->Show("asking for a plan");
-  // One run: nothing would be gained by a plan that comes later.
+  // There is only one run, so a plan that arrives later is of no use.
   ResilientModelOptions options{
       .fall_back = run.arguments.fallback, .upgrade = false, .refresh_cache = false};
   options.model.reports.enabled = false;
@@ -135,7 +135,7 @@ absl::StatusOr<ExitCode> RunWith(const ResilientRun& run, std::vector<std::strin
   return kExitOk;
 }
 
-// Nobody need be asked then, nor a fusiond started.
+// Then neither a call nor an embedded fusiond is needed.
 absl::StatusOr<bool> IsCached(const ResilientRun& run) {
   if (run.cache == nullptr) return false;
   ASSIGN_OR_RETURN(Digest digest,

@@ -7,10 +7,11 @@
 
 namespace fusion {
 
-/// True if a run of --cache, --user-cache or --fallback is asked for.
+/// Whether --cache, --user-cache or --fallback is given.
 bool IsResilient(const Arguments& arguments);
 
-/// fusionctl run that goes on without the service: by the plan in the cache, or op by op.
+/// fusionctl run that also works without the service: with a cached plan, or op by op. Requires
+/// IsResilient(arguments).
 absl::StatusOr<ExitCode> RunResilient(const Arguments& arguments, const ModelFile& file,
                                       const RunInputs& inputs, Progress* progress);
 

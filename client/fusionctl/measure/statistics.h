@@ -7,8 +7,8 @@
 
 namespace fusion {
 
-/// With the interval from medians of samples drawn again, with replacement (percentile bootstrap).
-/// The same samples give the same interval.
+/// The median with its 95 % interval by percentile bootstrap: medians of resamples with
+/// replacement. Deterministic: equal samples give equal intervals.
 MedianInterval BootstrapMedian(const std::vector<double>& samples);
 
 }  // namespace fusion

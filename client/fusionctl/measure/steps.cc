@@ -14,11 +14,11 @@
 namespace fusion {
 namespace {
 
-// Steps that people see one by one.
+// Maximum number of steps listed one by one.
 constexpr size_t kShownSteps = 8;
 
-// The options of the next step: dims that say how much a shared buffer holds have what it holds.
-// `added`: elements that the last run put behind the others, by shared buffer.
+// The options of the next step: dims that give the fill of a shared buffer are updated. `added`:
+// rows that the last run has appended, by shared buffer.
 PlanOptions NextOptions(const PlanOptions& options, const ModelFile& file, const Plan& plan,
                         const SharedMemory& memory, const std::vector<int64_t>& added) {
   PlanOptions out = options;
@@ -34,7 +34,7 @@ PlanOptions NextOptions(const PlanOptions& options, const ModelFile& file, const
     auto bound = out.dim_bindings.find(total.dim(shared.dim).dim_param());
     if (bound != out.dim_bindings.end()) bound->second = memory.rows[s] + added[s];
   }
-  // A sum of dims that was read from the data is another one now.
+  // A sum of dims that was bound to the data has changed.
   std::erase_if(out.dim_bindings, [](const auto& binding) {
     return binding.first.find_first_of("+-*") != std::string::npos;
   });
@@ -56,7 +56,7 @@ absl::StatusOr<std::vector<StepTime>> RunSteps(const Arguments& arguments, const
   std::vector<HostTensor> random;
   std::vector<const HostTensor*> in = inputs.pointers();
   std::vector<int64_t> added = memory.rows;
-  // A plan for one length has one step.
+  // A plan for one length allows only one step.
   const std::string hint =
       plan.symbols.empty() ? " (a plan for growing caches leaves their dim open: --range)" : "";
   auto in_step = [&](const absl::Status& status, int step) {

@@ -10,15 +10,16 @@
 
 namespace fusion {
 
-/// One run of a model whose outputs lie in the memory of inputs: what it found there and took.
+/// One step of RunSteps.
 struct StepTime {
-  int64_t rows = 0;  // of the first shared buffer, before the run
-  double us = 0;
+  int64_t rows = 0;  // in the first shared buffer, before the run
+  double us = 0;     // time of the run
 };
 
-/// run --steps: as many runs, one after the other, each with the caches that the one before left.
-/// The first one has the given inputs, later ones random ones of the sizes that go with their
-/// caches. Bad input if nothing is shared, or the plan is for the first sizes only.
+/// run --steps: runs a model with shared buffers (caches) --steps times; each run continues with
+/// the caches of the previous one. The first run has the given inputs, later ones random inputs
+/// with sizes that match the caches. Bad input if the plan has no shared buffers, or is for the
+/// first sizes only.
 absl::StatusOr<std::vector<StepTime>> RunSteps(const Arguments& arguments, const ModelFile& file,
                                                const RunInputs& inputs, const Contender& contender,
                                                Progress* progress);

@@ -7,10 +7,9 @@
 
 namespace fusion {
 
-/// One profiled run of each plan, the one of median total, as a timeline in the Trace Event Format
-/// that Perfetto and chrome://tracing show: a process for each plan, an event for each launch, from
-/// 0 on, with its kernel, nodes, estimate and bytes. Plans without profiled runs are empty
-/// processes.
+/// A timeline in the Trace Event Format (for Perfetto and chrome://tracing). Each plan is a process
+/// that shows its profiled run of median total time; each launch is an event with kernel, nodes,
+/// estimate and bytes. Times start at 0. Plans without profiled runs are empty processes.
 nlohmann::ordered_json TraceOf(const std::vector<const Contender*>& plans);
 
 }  // namespace fusion

@@ -5,27 +5,28 @@
 
 namespace fusion {
 
-/// Horizontal bars under their labels, for a page.
+/// A chart of horizontal bars under their labels, for an HTML page.
 ///
 ///   BarChart chart{.title = "Time", .series = {"real", "estimated"}};
 ///   chart.rows.push_back({"MatMul+Add", {{707, "707 us"}, {690, "690 us"}}});
 ///   page += ToSvg(chart);
 struct BarChart {
   struct Bar {
-    double value = 0;  // its length, in proportion to the longest; below 0 is 0
-    std::string text;  // beside it
+    double value = 0;  // length, relative to the longest; negative counts as 0
+    std::string text;  // shown beside the bar
   };
   struct Row {
     std::string label;
-    std::vector<Bar> bars;  // by series
+    std::vector<Bar> bars;  // one for each series
   };
-  std::string title;  // for those who do not see it
+  std::string title;  // for screen readers
   std::vector<std::string> series;
   std::vector<Row> rows;
 };
 
-/// As an <svg> element that is well-formed XML. Colours come from the page: `.s0`, `.s1`, ... by
-/// series. Labels are cut to the width of the chart, the whole one is a tool tip; nothing overlaps.
+/// The chart as an <svg> element, which is well-formed XML. The page defines the colours of the
+/// series: classes `.s0`, `.s1`, ... Labels are cut to the width of the chart and complete in a
+/// tool tip; nothing overlaps.
 std::string ToSvg(const BarChart& chart);
 
 }  // namespace fusion

@@ -27,7 +27,8 @@ std::string NodeStatement(const Graph& graph, NodeId id, std::string_view indent
   return StrCat(indent, "n", id, " [label=", DotString(label), "];\n");
 }
 
-// Inputs, weights and constants that nodes read, outputs, and what flows between them.
+// The DOT text of inputs, weights and constants that nodes read, outputs, and the edges between
+// them.
 std::string Flow(const Graph& graph) {
   std::string out;
   std::set<TensorId> drawn;

@@ -9,15 +9,16 @@
 
 namespace fusion {
 
-// Graphviz forms. Names of callers are escaped; ids are ours.
+// Graphs in the DOT language of graphviz. Names of the model are escaped; identifiers are
+// generated.
 
-/// A string of the DOT language.
+/// `text` as a quoted string of the DOT language.
 std::string DotString(std::string_view text);
 
-/// Nodes by name, tensors as edges.
+/// The graph: nodes with names, tensors as edges.
 std::string GraphDot(const Graph& graph);
 
-/// The same with the groups of the plan as clusters. `graph` is the plan's canonical graph.
+/// The same, with the groups of the plan as clusters. `graph`: the plan's canonical graph.
 std::string PlanDot(const Graph& graph, const FusionReply& reply);
 
 /// Data spaces as ellipses, iteration spaces as boxes, mappings as edges; one cluster per SMG.

@@ -17,12 +17,12 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Nodes of a group that are named in a line.
+// Maximum number of nodes of a group named in a line.
 constexpr size_t kShown = 8;
-// Of a group in running text; its table has all of it.
+// Maximum length of a group's label in running text; tables have the whole label.
 constexpr size_t kMaxLabel = 48;
 
-// `asked`: the nodes that are asked about come first.
+// The nodes in `asked` come first.
 std::string NodesText(const PlanExplanation& plan, std::vector<int> nodes,
                       const std::vector<int>& asked) {
   std::stable_partition(nodes.begin(), nodes.end(), [&](int n) {
@@ -76,7 +76,7 @@ std::string PairText(const PlanDecision& d) {
                 place.second_group, d.times > 1 ? StrCat(" and ", d.times - 1, " more") : "");
 }
 
-// Of pairs, or of siblings; empty: there are none.
+// Table of pairs or siblings; empty: there are none.
 std::string PairTable(const PlanExplanation& explanation, DecisionSubject subject) {
   bool any = false;
   Table table({{"groups"},
@@ -195,8 +195,7 @@ std::string EntryText(const PlanExplanation& explanation, const PlanDecision& d,
   return StrCat(out, "\n", TermsTable(d));
 }
 
-// Edges on the shortest way from one group to another, whichever reads from which; -1: there is
-// none.
+// Number of edges on the shortest undirected path between two groups; -1: there is none.
 int StepsBetween(const Plan& plan, const std::vector<int>& from, const std::vector<int>& to) {
   std::vector<std::vector<int>> beside(plan.groups.size());
   for (const PlanDecision& d : plan.decisions) {
@@ -234,7 +233,7 @@ std::vector<int> GroupsOf(const Plan& plan, int node) {
   return out;
 }
 
-// What is said about nodes that no entry is about.
+// The text for nodes without an entry.
 std::string NoEntryText(const PlanExplanation& whole, const ExplainFilter& filter) {
   const Plan& plan = whole.plan;
   std::string out;

@@ -7,22 +7,23 @@
 
 namespace fusion {
 
-// A decision ledger for people and programs.
+// A plan's decision ledger as text and JSON.
 
-/// The caller's name for a node in quotes, or "#12" where it is not known.
+/// The model's name of a node in quotes, or "#12" if it is unknown.
 std::string NodeText(const PlanExplanation& plan, int node);
 /// 'group 3, MatMul+Add'.
 std::string GroupText(const Plan& plan, int group);
 
-/// Leaves the entries that are about the plan itself.
+/// Removes the entries about candidates of the search.
 void DropCandidates(PlanExplanation* explanation);
 
-/// Every group and what it gains, every pair and what keeps it apart, one a line.
+/// Tables of all groups with their gains, and of all pairs with the reasons why they are separate.
+/// `title`: the headline.
 std::string OverviewText(const std::string& title, const PlanExplanation& explanation);
 
-/// The entries of `part`, the answer to `filter`, with their terms and what would turn them. Where
-/// there is none it is said what lies between the nodes that were asked about. `whole`: the plan
-/// with all of its entries.
+/// The entries of `part` (the explanation for `filter`) with their terms and what would reverse
+/// them. If there is none, tells how the requested nodes are related. `whole`: the explanation with
+/// all entries.
 std::string DetailText(const PlanExplanation& whole, const PlanExplanation& part,
                        const ExplainFilter& filter);
 

@@ -5,11 +5,12 @@
 
 namespace fusion {
 
-/// `text` as it may stand between tags and in quoted attributes of HTML and of XML. What is no
-/// UTF-8 and control characters come out as '?'.
+/// Escapes `text` for use between tags and in quoted attributes of HTML and XML. Invalid UTF-8 and
+/// control characters become '?'.
 std::string EscapeHtml(std::string_view text);
 
-/// EscapeHtml in an element that keeps the direction of foreign text to itself.
+/// EscapeHtml inside an element that isolates the text's writing direction. For text from
+/// elsewhere.
 std::string ForeignText(std::string_view text);
 
 }  // namespace fusion

@@ -21,8 +21,8 @@ namespace {
 
 constexpr int64_t kMaxSvgBytes = int64_t{1} << 30;
 
-// Beyond so many nodes edges are straight and fewer tries are made to untangle them: seconds
-// instead of minutes for twelve layers of BERT.
+// Above this number of nodes edges are straight and graphviz makes fewer attempts to reduce
+// crossings: seconds instead of minutes for twelve layers of BERT.
 constexpr size_t kManyNodes = 200;
 
 // Light enough for black text; neighbours in the list are easy to tell apart.
@@ -105,7 +105,7 @@ class Painter {
   void AddNode(std::string_view side, int n, bool grouped) {
     const Node& node = graph_.node(n);
     int group = group_of_[static_cast<size_t>(n)];
-    // Within the box of its group a node is white; by itself it has the colour of that.
+    // A node inside the box of its group is white; a single node has the group's colour.
     std::string fill;
     if (!grouped && group >= 0) {
       fill = StrCat(", fillcolor=\"", colours_[static_cast<size_t>(group)], "\"");
@@ -134,7 +134,7 @@ class Painter {
                             " [shape=ellipse, style=solid, label=", DotString(t.name), "];\n"));
   }
 
-  // Of activations; weights would fill the picture.
+  // Activations only; weights would fill the picture.
   void AddEdges(std::string_view side, NodeId n, bool grouped) {
     std::set<TensorId> drawn;
     for (TensorId id : graph_.node(n).inputs) {

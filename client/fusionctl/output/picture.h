@@ -7,13 +7,13 @@
 
 namespace fusion {
 
-/// A picture of a plan in the DOT language: the graph with one kernel a node on the left, and with
-/// the plan's kernels as coloured boxes on the right, in which the edges that go through memory say
-/// how much they carry. `graph` is the plan's canonical graph.
+/// A picture of a plan in the DOT language: on the left the graph with one kernel per node, on the
+/// right the plan's kernels as coloured boxes. Edges on the right that go through memory have the
+/// number of bytes. `graph`: the plan's canonical graph.
 std::string PlanPicture(const Graph& graph, const PlanExplanation& explanation);
 
-/// What graphviz makes of it. FailedPrecondition if graphviz is not installed; Internal, with its
-/// words, if it fails.
+/// Renders `dot` as SVG by running graphviz. FailedPrecondition if it is not installed; Internal,
+/// with its messages, if it fails.
 absl::StatusOr<std::string> DrawSvg(const std::string& dot);
 
 }  // namespace fusion

@@ -398,7 +398,7 @@ Json KernelsJson(const FusionReply& reply) {
   return out;
 }
 
-// What of a plan's inputs and outputs lies in one piece of memory.
+// The shared buffers of a plan's inputs and outputs.
 Json SharedJson(const Plan& plan, const Binding& binding) {
   Json out = Json::array();
   for (const SharedBuffer& s : plan.shared_buffers) {

@@ -8,49 +8,49 @@
 
 namespace fusion {
 
-// What several commands say about a plan.
+// Text and JSON about plans, shared by several commands.
 
 std::string_view StateName(KernelState state);  // "pending", "ready", "failed"
 
-/// Groups that run at every inference.
+/// Number of groups that run in every inference (all but prepare).
 int64_t RunGroups(const Plan& plan);
-/// "9 kernels", "1 kernel".
+/// `n` with the noun in singular or plural: "9 kernels", "1 kernel".
 std::string Count(int64_t n, std::string_view noun);
-/// Names of the caller for canonical node positions; positions the plan does not have are left out.
+/// The model's names of the nodes at these canonical positions; unknown positions are left out.
 std::vector<std::string> NodeNames(const FusionReply& reply, const std::vector<int>& nodes);
-/// The same of the names themselves.
+/// The same with the names in canonical order.
 std::vector<std::string> NodeNames(const std::vector<std::string>& names,
                                    const std::vector<int>& nodes);
 
-/// Everything in a reply but the texts.
+/// A reply without its dumps.
 nlohmann::ordered_json ReplyJson(const FusionReply& reply);
-/// What every command says of a plan: its key, what it is for, its totals, its frontier.
+/// The fields of a plan that every command prints: key, target, totals, frontier.
 nlohmann::ordered_json PlanHeadJson(const Digest& key, const Plan& plan);
-/// What every command says of a group.
+/// The fields of a group that every command prints.
 nlohmann::ordered_json GroupHeadJson(const PlanGroup& group);
 nlohmann::ordered_json EstimateJson(const Estimate& estimate);
 nlohmann::ordered_json DecisionsJson(const Plan& plan);
-/// What a group computes: its op types, behind the name of the registered kernel if it is one.
+/// The op types of a group, after the name of its registered kernel if it has one.
 std::string OpsText(const PlanGroup& group);
 nlohmann::ordered_json TotalsJson(const PlanTotals& totals);
 nlohmann::ordered_json FrontierJson(const Plan& plan);
-/// The table of Plan::frontier, and what decided; empty if the plan does not tell.
+/// The table of Plan::frontier and the reason for the choice; empty if the plan has no frontier.
 std::string FrontierText(const Plan& plan);
-/// What lies in one piece of memory, in a line; empty if nothing does.
+/// A line about the plan's shared buffers; empty if it has none.
 std::string SharedText(const Plan& plan, const Binding& binding);
-/// Which inputs and outputs do not lie dense: a line for people; empty if all do.
+/// A line about inputs and outputs that are not dense; empty if all are.
 std::string StridesText(const Plan& plan, const Binding& binding);
-/// The loops of the plan, a line each; none: nothing.
+/// The loops of the plan, one per line; empty if it has none.
 std::string LoopsText(const Plan& plan, const Binding& binding);
-/// Which dims the plan leaves open, and what that costs: lines for people; empty if it leaves none.
+/// Lines about the dims that the plan leaves open, with their cost; empty if it leaves none.
 std::string OpenDimsText(const Plan& plan, const Binding& binding);
-/// The variants of the plan, a line each; none: nothing. Without names in `binding` symbols are
-/// called by number.
+/// The variants of the plan, one per line; empty if it has none. Symbols without a name in
+/// `binding` are numbered.
 std::string VariantsText(const Plan& plan, const Binding& binding);
 nlohmann::ordered_json VariantsJson(const Plan& plan, const Binding& binding);
 nlohmann::ordered_json KernelsJson(const FusionReply& reply);
 
-/// The plan with every tensor and launch, for people.
+/// The whole plan as text, with every tensor and launch.
 std::string DescribePlan(const FusionReply& reply);
 
 }  // namespace fusion

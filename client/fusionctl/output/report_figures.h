@@ -8,20 +8,21 @@
 
 namespace fusion {
 
-/// One sentence, without a period, if there are kMaxListedPlans and the service may have more; else
-/// nothing.
+/// A sentence, without a period, that the list may be incomplete: if there are kMaxListedPlans
+/// reports. Else empty.
 std::string CutNote(const std::vector<PlanReport>& plans);
 
-// What `fusionctl report` derives from a report, the same in its table and on its page.
+// Figures that `fusionctl report` derives from a report, for its table and its HTML page.
 
-/// Time with one kernel per node over time as planned, both estimated. Nothing without estimates.
+/// Estimated time with one kernel per node, divided by the estimated time as planned. nullopt
+/// without estimates.
 std::optional<double> EstimatedSpeedup(const KernelReport& kernel);
 std::optional<double> EstimatedSpeedup(const PlanReport& plan);
 
-/// Bytes of activations that an inference does not move. Negative where it moves more.
+/// Bytes of activations that fusion saves per inference; negative if it moves more.
 int64_t TrafficSavedBytes(const KernelReport& kernel);
 
-/// Microseconds of an inference that the kernel took, all launches; 0 where it was not measured.
+/// Measured microseconds of all launches of the kernel in one inference; 0 if it was not measured.
 double MeasuredUs(const KernelReport& kernel);
 
 std::string MeasuredText(const LatencySummary& measured);  // "707 us", "-"

@@ -12,7 +12,7 @@
 namespace fusion {
 namespace {
 
-// Of a chart; the kernels that take least are one row together.
+// Maximum rows of a chart; the kernels that take the least share the last row.
 constexpr size_t kChartRows = 24;
 
 constexpr std::string_view kHead = R"(<!DOCTYPE html>
@@ -45,7 +45,7 @@ td.name { white-space: normal; overflow-wrap: anywhere; min-width: 12rem; } tfoo
 <body>
 )";
 
-/// One row of the charts: a kernel, or several that take little. Per inference.
+/// One row of the charts: a kernel, or several fast ones. Figures are per inference.
 struct Entry {
   std::string label;
   double real_us = 0;  // 0: not measured
@@ -137,14 +137,14 @@ std::string PageTable(const PlanReport& plan) {
   return out + "</tfoot>\n</table></div>\n";
 }
 
-// What people call the plan, where that is known.
+// The display name of the plan, if it is known.
 std::string NameOf(const PlanReport& plan) {
   return plan.model_name.empty() ? "" : ForeignText(plan.model_name);
 }
 
 std::string ShortKey(const PlanReport& plan) { return plan.plan_key.ToHex().substr(0, 16); }
 
-// What a plan takes, in a sentence.
+// A sentence about the time of a plan.
 std::string Sentence(const PlanReport& plan) {
   const PlanTotals& fused = plan.totals;
   const PlanTotals& apart = plan.op_by_op;

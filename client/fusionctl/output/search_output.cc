@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What is decided in a cut, word by word. Tiles as plans have them say less.
+// The decisions of a tiling, word by word; more detailed than the tiles in a plan.
 void AddWords(const LockedCut& cut, const std::string& phase, std::vector<std::string>* words) {
   auto add = [&](const auto&... parts) { words->push_back(StrCat(phase, parts...)); };
   for (const LockedTile& tile : cut.grid) add(tile.dim, ":", tile.tile);
@@ -34,7 +34,7 @@ std::vector<std::string> WordsOf(const LockedChoice& choice) {
   return words;
 }
 
-// What a cut says otherwise than the pick.
+// The words of a tiling that differ from the chosen one.
 std::vector<std::string> Unlike(const LockedChoice& cut, const LockedChoice& pick) {
   const std::vector<std::string> known = WordsOf(pick);
   const std::vector<std::string> own = WordsOf(cut);
@@ -153,7 +153,7 @@ Json SearchJson(const TileSearch& search) {
               {"reason", search.reason},     {"conditions", search.conditions},
               {"seconds", search.seconds},   {"measured", search.measured},
               {"recalled", search.recalled}, {"changed", search.changed}};
-  // A plan travels without them; an explanation has them.
+  // Plans are sent without them; explanations have them.
   if (!search.kernels.empty()) out["kernels"] = std::move(kernels);
   return out;
 }

@@ -7,13 +7,14 @@
 
 namespace fusion {
 
-// What a search for tiles has measured, for people and programs.
+// The results of a search for tiles (--opt-level) as text and JSON.
 
-/// What came of it, in a line that `plan` shows; empty if none was asked for.
+/// A summary in one line; empty if no search was requested.
 std::string SearchLine(const TileSearch& search);
-/// The same, and the table of every kernel; empty if none was asked for.
+/// The summary and a table of all kernels; empty if no search was requested.
 std::string SearchText(const Plan& plan);
-/// Null if none was asked for. Without "kernels" where the plan has none: ExplainPlan has them.
+/// Null if no search was requested. Has "kernels" only if `search` has them: a plan of an
+/// explanation.
 nlohmann::ordered_json SearchJson(const TileSearch& search);
 
 }  // namespace fusion

@@ -8,11 +8,11 @@ namespace fusion {
 namespace {
 
 constexpr std::string_view kReset = "\x1b[0m";
-// What Bold, Good, Bad and tables begin and end with.
+// The sequences with which Bold, Good, Bad and tables begin and end.
 constexpr std::array<std::string_view, 6> kOwn = {kReset,     "\x1b[m",   "\x1b[1m",
                                                   "\x1b[31m", "\x1b[32m", "\x1b[0;1m"};
 
-// The sequence of our own at the beginning of `text`; empty: there is none.
+// The one of these sequences at the beginning of `text`; empty: there is none.
 std::string_view OwnSequence(std::string_view text) {
   for (std::string_view own : kOwn) {
     if (text.starts_with(own)) return own;

@@ -5,11 +5,10 @@
 
 namespace fusion {
 
-// What a terminal may get of texts that come from elsewhere: a server, a file, a model.
-
-/// `text` with all that a terminal would act on escaped ("\x1b", "\u202e"): control characters but
-/// tabs and line ends, bytes that are no UTF-8, and characters that turn the direction of text.
-/// `own_colours`: the sequences of Bold, Good and Bad stay, and are ended.
+/// Makes untrusted text (from a server, a file, a model) safe for a terminal: escapes ("\x1b",
+/// "\u202e") control characters except tabs and line ends, invalid UTF-8, and characters that
+/// change the text direction. `own_colours`: keeps the sequences of Bold, Good and Bad, and
+/// terminates them.
 std::string Shown(std::string_view text, bool own_colours);
 
 }  // namespace fusion

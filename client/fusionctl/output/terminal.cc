@@ -22,7 +22,8 @@ namespace {
 
 bool g_colour_allowed = true;
 
-// Names come from elsewhere: they forge no lines, and leave room for what follows.
+// Names are untrusted: OneLine keeps them from forging lines. They are cut, with room for other
+// text.
 std::string Coloured(const std::string& text, const char* code) {
   constexpr size_t kRoom = 8;  // an indent, and what follows the word
   const size_t columns = StdoutColumns();
@@ -31,7 +32,8 @@ std::string Coloured(const std::string& text, const char* code) {
   return ColourOnStdout() ? fmt::format("\x1b[{}m{}\x1b[0m", code, line) : line;
 }
 
-// The library pads the last column; with colours the padding ends in an escape and stays.
+// libsmartcols pads the last column. With colours, the padding ends in an escape sequence and
+// stays.
 std::string WithoutTrailingSpaces(std::string_view text) {
   std::string out;
   for (std::string_view line : StrSplit(text, '\n')) {
@@ -50,7 +52,7 @@ size_t ColumnsOf(int terminal) {
 }
 
 constexpr size_t kSeparator = 2;  // spaces between two columns
-// What is left of a column that is cut.
+// Minimum width of a column that is cut.
 constexpr size_t kLeastCut = 16;
 
 struct FreeTable {
@@ -99,7 +101,7 @@ void Progress::Show(const std::string& what, int64_t done, int64_t total) {
 
 void Progress::Draw(const std::string& line) {
   if (!enabled_) return;
-  // Addresses and stages come from elsewhere.
+  // Addresses and stages are untrusted text.
   const std::string printable = CutToCells(OneLine(line), ColumnsOf(STDERR_FILENO) - 1);
   std::fprintf(stderr, "\r\x1b[K%s", printable.c_str());
   std::fflush(stderr);
@@ -113,7 +115,7 @@ void Progress::Clear() {
   shown_ = false;
 }
 
-// What each column takes at least.
+// The minimum width of each column.
 std::vector<size_t> Table::Widths() const {
   std::vector<size_t> widths;
   for (size_t i = 0; i < columns_.size(); ++i) {
@@ -143,7 +145,7 @@ std::vector<bool> Table::Fitting(size_t terminal_columns) const {
   }
 }
 
-// Of a column that is cut: the library cuts cells, and leaves headings as they are.
+// For a column that is cut: libsmartcols cuts cells but not headings.
 size_t Table::LongestHeading(const std::vector<bool>& shown, size_t terminal_columns) const {
   if (terminal_columns == 0) return std::string::npos;
   const std::vector<size_t> widths = Widths();
@@ -233,7 +235,7 @@ std::string HumanFlops(double flops) {
 std::string HumanPercent(double part) { return fmt::format("{:.1f} %", part * 100); }
 
 std::string HumanAge(double seconds) {
-  seconds = std::max(seconds, 0.0);  // clocks of two machines
+  seconds = std::max(seconds, 0.0);  // clocks of two machines differ
   if (seconds < 60) return fmt::format("{:.0f} s", std::floor(seconds));
   if (seconds < 3600) return fmt::format("{:.0f} min", std::floor(seconds / 60));
   if (seconds < 2 * 86400) return fmt::format("{:.0f} h", std::floor(seconds / 3600));

@@ -6,37 +6,37 @@
 
 namespace fusion {
 
-/// Once at start: no colours, wherever the text goes.
+/// Turns colours off. Call it before other threads start.
 void ForbidColour();
-/// True if text for people goes there in colour: a terminal, and ForbidColour was not called.
+/// Whether stdout is a terminal and ForbidColour was not called.
 bool ColourOnStdout();
-/// Of the terminal that stdout is; 0: it is none.
+/// Width of the terminal; 0: stdout is not a terminal.
 size_t StdoutColumns();
 
-/// One line (OneLine) in bold where ColourOnStdout(). On a terminal what is too long for it loses
-/// its middle.
+/// `text` as one line (OneLine), in bold if ColourOnStdout(). If stdout is a terminal, the middle
+/// of a text longer than a line is cut out.
 std::string Bold(const std::string& text);
-/// In green or red.
+/// The same in green or red.
 std::string Good(const std::string& text);
 std::string Bad(const std::string& text);
 
-/// How far something is, in `width` cells: "[####----]". `total` > 0.
+/// Progress of `done` out of `total` (> 0) in `width` cells: "[####----]".
 std::string ProgressBar(int64_t done, int64_t total, int width);
 
-/// A line on stderr that says what is being waited for; only if stderr is a terminal. The next one
-/// replaces it; the destructor removes it. It never wraps.
+/// A progress line on stderr, if that is a terminal. Each Show replaces the line; the destructor
+/// removes it. It never wraps. Not thread-safe.
 class Progress {
  public:
-  /// `wanted`: false shows nothing; so it must be on a terminal that cannot clear a line.
+  /// `wanted`: false shows nothing, as for a terminal that cannot clear a line.
   explicit Progress(bool wanted = true);
   ~Progress();
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  /// True if what is shown is seen.
+  /// False if Show does nothing.
   bool enabled() const { return enabled_; }
   void Show(const std::string& what);
-  /// The same with a bar.
+  /// The same with a ProgressBar.
   void Show(const std::string& what, int64_t done, int64_t total);
   void Clear();
 
@@ -46,28 +46,28 @@ class Progress {
   const bool enabled_;
 };
 
-/// Rows under aligned headings, for people.
+/// A text table with aligned columns.
 ///
 ///   Table table({{"kernel"}, {"time", Table::kRight}});
 ///   table.Add({"MatMul+Add", "12.0 us"});
 ///   std::fputs(table.ToString().c_str(), stdout);
 ///
-/// Cells are one line each (OneLine). On a terminal that is too narrow columns
-/// are cut or left out, and the line below says which; elsewhere every column is there, whole.
+/// Cells are one line each (OneLine). On a terminal that is too narrow, columns are cut or left
+/// out, and a line below names those left out. Otherwise all columns are complete.
 class Table {
  public:
-  enum Align : uint8_t { kLeft, kRight, kCut };  // kCut: cut off at the width of the terminal
+  enum Align : uint8_t { kLeft, kRight, kCut };  // kCut: left, cut at the width of the terminal
   struct Column {
     std::string heading;
     Align align = kLeft;
-    int spare = 0;  // > 0: left out where there is no room, the one with the most first
+    int spare = 0;  // > 0: left out if there is no room, the highest number first
   };
 
   explicit Table(std::vector<Column> columns) : columns_(std::move(columns)) {}
-  /// As many cells as columns.
+  /// Needs as many cells as there are columns.
   void Add(std::vector<std::string> cells);
   std::string ToString() const { return ToString(StdoutColumns()); }
-  /// The same on a terminal of so many columns; 0: none.
+  /// For a terminal of this width; 0: not a terminal.
   std::string ToString(size_t terminal_columns) const;
 
  private:
@@ -79,7 +79,7 @@ class Table {
   std::vector<std::vector<std::string>> rows_;
 };
 
-/// Numbers for people.
+// Rounded numbers with units.
 std::string HumanMicroseconds(double us);  // "812 us", "12.3 ms", "1.52 s"
 std::string HumanMilliseconds(double ms);
 std::string HumanFlops(double flops);   // "1.81 Gflop"

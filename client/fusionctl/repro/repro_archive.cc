@@ -42,7 +42,7 @@ absl::Status Write(archive* to, const ReproFiles& files) {
   return absl::OkStatus();
 }
 
-// What is left of the current member, with `have` bytes read before it.
+// Reads the rest of the current member; `have` bytes were read before it.
 absl::StatusOr<std::string> ReadMember(archive* from, size_t have) {
   std::string bytes;
   for (;;) {
@@ -63,7 +63,7 @@ absl::Status WriteReproArchive(const std::string& path, const ReproFiles& files)
   if (to == nullptr) return ResourceExhausted("no memory for an archive");
   archive_write_set_format_ustar(to.get());
   archive_write_add_filter_gzip(to.get());
-  // No time in the header: equal files, equal bytes.
+  // No time in the header, so that equal files give equal bytes.
   archive_write_set_filter_option(to.get(), "gzip", "timestamp", nullptr);
   if (archive_write_open_filename(to.get(), path.c_str()) != ARCHIVE_OK) {
     return Annotate(WriteError(to.get()), StrCat("file ", Quote(path)));

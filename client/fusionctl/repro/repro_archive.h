@@ -7,16 +7,15 @@
 
 namespace fusion {
 
-/// Files by name, as `kernels/fk_12ab.cc`.
+/// File contents by name, such as `kernels/fk_12ab.cc`.
 using ReproFiles = std::map<std::string, std::string>;
 
-/// Writes them as a compressed tar file that is the same for equal files. InvalidArgument, naming
+/// Writes `files` as a compressed tar file; equal files give equal bytes. InvalidArgument, naming
 /// the path, if it cannot be written.
 absl::Status WriteReproArchive(const std::string& path, const ReproFiles& files);
 
-/// Reads such a file of a stranger into memory; nothing is unpacked to disk. NotFound if there is
-/// none; InvalidArgument for what is no archive; ResourceExhausted for more than 1 GiB or 100,000
-/// files.
+/// Reads an untrusted archive into memory; writes nothing to disk. NotFound: no such file.
+/// InvalidArgument: not an archive. ResourceExhausted: more than 1 GiB or 100,000 files.
 absl::StatusOr<ReproFiles> ReadReproArchive(const std::string& path);
 
 }  // namespace fusion

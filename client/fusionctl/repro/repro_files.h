@@ -12,31 +12,32 @@
 
 namespace fusion {
 
-/// What a plan is, without weights and without names of the model: enough to compile its kernels
-/// and to run them again.
+/// A plan without weights and without names of the model, sufficient to compile and run its kernels
+/// again.
 struct Repro {
-  std::string program;  // that wrote it: "fusionctl 1.2.3"
+  std::string program;  // the writer: "fusionctl 1.2.3"
   Digest plan_key;
   Plan plan;
   std::string graph;                 // canonical, text form
   std::vector<KeyField> fields;      // of the plan key, without the graph
-  std::vector<KernelTexts> kernels;  // by plan kernel
+  std::vector<KernelTexts> kernels;  // one for each of plan.kernels
 };
 
-/// The files of its archive: manifest.json, README.txt, plan.pb, graph.txt, and of each kernel
+/// The files of the archive: manifest.json, README.txt, plan.pb, graph.txt, and for each kernel its
 /// source, schedule, SMG and reference.
 ReproFiles ToFiles(const Repro& repro);
 
-/// Inverse of ToFiles, for files that nobody vouches for: InvalidArgument, naming file and field.
+/// Inverse of ToFiles, for untrusted files: InvalidArgument, naming file and field.
 absl::StatusOr<Repro> FromFiles(const ReproFiles& files);
 
-/// The graph of a plan key in text form, whose constants of many elements are digests, with the
-/// bytes that the plan has of them. NotFound, naming the digest, if it lacks one.
+/// Replaces digests of large constants in `graph`, the text form of a plan key's graph, by the
+/// bytes that `plan` has of them. NotFound, naming the digest, if `plan` lacks one.
 absl::StatusOr<std::string> WithConstants(const std::string& graph, const Plan& plan);
 
-/// Compiles the kernels of the archive `arguments.replay` on this machine, compares each with its
-/// reference, runs the plan on seeded inputs and weights and compares it with the evaluator. Needs
-/// no service. It runs code that the archive holds.
+/// Compiles the kernels of the archive `arguments.replay` on this machine and compares each with
+/// its reference. Then, if all kernels pass and this machine has the plan's ISA, runs the plan on
+/// random inputs and weights (--seed) and compares it with the evaluator. Needs no service. Runs
+/// code from the archive.
 absl::StatusOr<ExitCode> ReplayRepro(const Arguments& arguments, Progress* progress);
 
 }  // namespace fusion

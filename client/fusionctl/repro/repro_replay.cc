@@ -50,7 +50,7 @@ bool HasFlag(const Repro& repro, std::string_view name) {
                      [&](const KeyField& f) { return f.name == name && f.value == "1"; });
 }
 
-// The plan that launches a kernel of `plan`, itself or a variant, and which of its kernels that is.
+// The plan that launches a kernel of `plan` (itself or a variant), and the kernel's index in it.
 std::pair<const Plan*, int> LauncherOf(const Plan& plan, size_t k) {
   const auto number = static_cast<int>(k);
   const bool own = std::any_of(plan.groups.begin(), plan.groups.end(),
@@ -65,9 +65,9 @@ std::pair<const Plan*, int> LauncherOf(const Plan& plan, size_t k) {
   return {&plan, number};
 }
 
-// The values that the symbols of a plan have in the texts of one of its kernels. Not always its
-// largest ones: equal kernels are compiled for one plan, whose ranges may be others. nullopt: the
-// texts are of no values.
+// The symbol values for which the texts of a kernel were made. Not always the largest of this plan:
+// equal kernels are compiled once, for a plan that may have other ranges. nullopt: the texts do not
+// depend on values.
 std::optional<std::vector<int64_t>> UnitsOfTexts(const Plan& plan, int kernel,
                                                  const KernelReference& reference) {
   const PlanLaunch* launch = nullptr;
@@ -101,7 +101,7 @@ std::optional<std::vector<int64_t>> UnitsOfTexts(const Plan& plan, int kernel,
   return fits ? std::optional(std::move(units)) : std::nullopt;
 }
 
-// The job of a kernel, from its texts.
+// The compile job of a kernel, made from its texts.
 absl::StatusOr<CompileJob> JobOf(const Repro& repro, size_t k) {
   const PlanKernel& planned = repro.plan.kernels[k];
   const KernelTexts& texts = repro.kernels[k];
@@ -163,7 +163,7 @@ absl::Status CompileAll(const Repro& repro, const std::string& scratch, Progress
   return absl::OkStatus();
 }
 
-// As trained weights are: sums over the first extent stay near 1.
+// Random weights whose sums over the first extent stay near 1, like trained ones.
 HostTensor RandomWeight(const TensorType& type, uint64_t seed) {
   HostTensor out = RandomTensor(type, seed);
   const bool scaled = IsFloat(type.dtype) && out.dims().size() > 1;
@@ -187,7 +187,7 @@ absl::StatusOr<std::unique_ptr<Executor>> LoadPlan(const Repro& repro, const Rep
   return Executor::Create(repro.plan, std::move(kernels), options);
 }
 
-// Runs the plan and the evaluator on the same numbers.
+// Runs the plan and the evaluator on the same inputs and weights.
 absl::Status RunPlan(const Repro& repro, uint64_t seed, Replay* out) {
   ASSIGN_OR_RETURN(const Graph graph, ParseGraph(repro.graph));
   std::vector<TensorId> weight_ids;

@@ -5,11 +5,11 @@
 
 namespace fusion {
 
-/// What is asked of every service: how long a call may take.
+/// Options for any service, embedded or not: the deadline of calls (--deadline).
 ClientOptions CallOptions(const Arguments& arguments);
 
-/// How to speak to the service of --server: reads the files that the arguments name. Bad input,
-/// naming the option, if one cannot be read.
+/// Options for the service of --server: TLS, token, keys, deadline. Reads the files of these
+/// options; bad input, naming the option, if one cannot be read or is invalid.
 absl::StatusOr<ClientOptions> ConnectionOf(const Arguments& arguments);
 
 }  // namespace fusion

@@ -24,13 +24,13 @@
 namespace fusion {
 namespace {
 
-// A server that is asked to stop drains nothing; it gets this long to close its store.
+// Time for the server to close its store; it does not drain.
 constexpr Nanoseconds kStopTimeout = std::chrono::seconds(10);
 
-// Between two tries for a store that another process has open.
+// Interval of retries while another process has the store open.
 constexpr Nanoseconds kStoreRetry = std::chrono::milliseconds(200);
 
-// By the words of the server: an exit code has no room for it.
+// Recognised by the server's message: it has no exit code of its own.
 bool IsStoreTaken(const absl::Status& status) {
   return Message(status).find(" is open already") != std::string_view::npos;
 }
@@ -54,7 +54,7 @@ bool AwaitReadable(int fd, Nanoseconds timeout) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EmbeddedServer>> EmbeddedServer::Start(const Options& options) {
-  // The path of a unix socket has at most 107 bytes: no TMPDIR.
+  // Not TMPDIR: the path of a unix socket has at most 107 bytes.
   ASSIGN_OR_RETURN(Scratch directory, Scratch::Create("/tmp", "fusionctl-"));
   std::unique_ptr<EmbeddedServer> server(new EmbeddedServer(std::move(directory)));
   RETURN_IF_ERROR(server->WatchSignals());
@@ -99,8 +99,8 @@ absl::Status EmbeddedServer::Spawn(const Options& options) {
   if (access(program.c_str(), X_OK) != 0) {
     return Unavailable("fusiond cannot be started: ", Quote(program), ": ", ErrorText());
   }
-  // fusion-exec sees to it that the server dies with this process from its first instruction on;
-  // the server itself can only do so once it runs, but then ends in order.
+  // fusion-exec makes the server die with this process from its first instruction on. The server's
+  // own --exit-with-parent works later, but stops it in order.
   Launch launch{.exec_path = SiblingProgram("fusion-exec"),
                 .argv = {program, "--listen", address(), "--log-level", "warning",
                          "--drain-seconds", "0", "--grace-seconds", "1", "--exit-with-parent"},

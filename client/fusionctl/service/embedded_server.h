@@ -15,35 +15,37 @@
 
 namespace fusion {
 
-/// A fusiond that belongs to this process: on a unix socket in a directory that only this user may
-/// enter, stopped by the destructor, by SIGINT, SIGTERM or SIGHUP to this process, and by the death
-/// of this process. What a killed process left in /tmp the next one removes.
+/// A fusiond of this process: a child process on a unix socket in a directory that only this user
+/// may enter. It stops with the destructor, when SIGINT, SIGTERM or SIGHUP is sent to this process,
+/// and when this process dies. The next start removes what a killed process has left in /tmp.
 ///
-/// Start it before other threads: they inherit that these signals are for the watching thread.
+/// Start it before other threads: it blocks these signals, and other threads must inherit that.
 class EmbeddedServer {
  public:
   struct Options {
     std::string program;  // empty: fusiond beside this program
     std::string store;    // empty: none
-    // Of its plans and kernels; 0: none. Whoever serves the store may allow more than a default.
+    // Of plans and kernels in `store`. 0: no limit, because its usual server may allow more than
+    // the default.
     int64_t store_limit_bytes = 0;
-    bool insecure_permissions = false;     // `store` may be one that others can write
+    bool insecure_permissions = false;     // allows a `store` that other users can write
     std::vector<std::string> import_keys;  // fusiond --import-key
     std::string signing_key;               // fusiond --signing-key; empty: none
     int workers = 0;                       // 0: its default
     Nanoseconds start_timeout = std::chrono::seconds(30);
-    Nanoseconds store_timeout = std::chrono::seconds(5);  // while another process has the store
+    Nanoseconds store_timeout = std::chrono::seconds(5);  // retries while the store is in use
   };
 
-  /// Returns when the socket is there. Unavailable, with the server's last words, if it ends before
-  /// that.
+  /// Returns when the socket exists. Unavailable, with the end of the server's log, if the server
+  /// ends before that, cannot be started, or exceeds start_timeout; ResourceExhausted if it had no
+  /// memory.
   static absl::StatusOr<std::unique_ptr<EmbeddedServer>> Start(const Options& options);
   ~EmbeddedServer();
 
   /// "unix:/tmp/fusionctl-x7Gh2k/socket".
   std::string address() const;
-  /// If it has ended: Unavailable, or ResourceExhausted where it had no memory, saying how and with
-  /// the server's last words. Waits up to `timeout` for that.
+  /// OK while the server runs. If it ends within `timeout`: Unavailable, or ResourceExhausted if it
+  /// had no memory, with its exit status and the end of its log.
   absl::Status CheckRunning(Nanoseconds timeout);
 
  private:

@@ -7,7 +7,7 @@ namespace fusion {
 namespace {
 
 constexpr size_t kKeyDigits = 64;
-// Of the plans that a prefix fits.
+// Maximum number of matching plans named in an error.
 constexpr size_t kNamed = 4;
 
 }  // namespace

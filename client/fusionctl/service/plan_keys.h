@@ -10,18 +10,17 @@
 
 namespace fusion {
 
-/// Fewest digits by which people may name a plan.
+/// Minimum number of hex digits that name a plan on the command line.
 inline constexpr size_t kMinKeyDigits = 8;
 
-/// True if `word` may be a plan key or the beginning of one: 8 to 64 hex digits, of either case.
+/// Whether `word` may be a plan key or a prefix of one: 8 to 64 hex digits, of either case.
 bool LooksLikeKey(std::string_view word);
 
-/// The one plan whose key begins with the digits `word`, of either case. NotFound if there is none,
-/// InvalidArgument, naming them, if there are several.
+/// The key of the one plan in `plans` whose key has the prefix `word`, in either case. NotFound if
+/// there is none; InvalidArgument, naming up to 4 of them, if there are several.
 absl::StatusOr<Digest> FindPlan(std::string_view word, const std::vector<PlanSummary>& plans);
 
-/// The first digits of each key, as few as tell it from all the others, but kMinKeyDigits at least;
-/// as many for each.
+/// The smallest number of leading digits, at least kMinKeyDigits, by which all keys differ.
 size_t UniqueDigits(const std::vector<PlanSummary>& plans);
 
 }  // namespace fusion

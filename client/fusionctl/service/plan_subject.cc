@@ -14,10 +14,10 @@ namespace {
 
 // The first line of a saved explanation.
 constexpr std::string_view kMagic = "fusion.v1.ExplainPlanResponse\n";
-// Some 500 bytes an entry: of a plan of a hundred thousand nodes.
+// Enough for a plan of a hundred thousand nodes, at about 500 bytes per entry.
 constexpr int64_t kMaxSavedBytes = int64_t{1} << 30;
 
-// What is no file to read from is found out later.
+// False also for an unreadable file, which is reported later.
 bool IsSaved(const std::string& path) {
   absl::StatusOr<RegularFile> file = OpenRegularFile(path);
   std::string start(kMagic.size(), '\0');
@@ -86,10 +86,10 @@ absl::StatusOr<PlanExplanation> PlanSubject::Explain(const Client* client,
   }
   if (model_ != nullptr) {
     const FusionRequest request = Request();
-    // Tiles are timed where kernels are compiled, which to explain a plan is no reason for.
+    // Tiles are timed when kernels are compiled, which ExplainPlan does not do.
     if (request.options.opt_level > 0 && request.options.lock == nullptr) {
       const absl::Status made = PlanWithProgress(*client, request, progress).status();
-      // What this service cannot compile it can explain.
+      // A service that cannot compile the plan can still explain it.
       if (!absl::IsUnimplemented(made) && !absl::IsFailedPrecondition(made)) RETURN_IF_ERROR(made);
     }
     return client->ExplainPlan(request);
@@ -116,7 +116,7 @@ absl::Status SaveExplanation(const std::string& path, const PlanExplanation& exp
 
 absl::Status WriteOptionFile(std::string_view option, const std::string& path,
                              std::string_view bytes) {
-  // Pages and pictures are for others too: with the rights that files usually get.
+  // Pages and pictures may be for other users too.
   absl::Status written = WriteFile(path, bytes, FileRights::kUmask);
   return BadInput(Annotate(written, option));
 }

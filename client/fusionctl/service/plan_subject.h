@@ -12,33 +12,34 @@
 
 namespace fusion {
 
-/// The key of the one stored plan that `word`, a key or the beginning of one, names. Fails as
-/// FindPlan and Client::ListPlans do.
+/// The key of the stored plan that `word` (a key or a prefix of one) names. A complete key is not
+/// looked up. Fails as FindPlan and Client::ListPlans do.
 absl::StatusOr<Digest> FindStoredPlan(const std::string& word, const Client& client);
 
-/// Whether `word` names a file; else it is a plan key or the beginning of one. A file goes before a
-/// key: another digit of the key tells it from the file. NotFound if it is neither; InvalidArgument
-/// if it is a key and `model_option` (empty: none) says how a model is planned.
+/// True if `word` names a file, false if it is a plan key or a prefix of one. An existing file
+/// takes precedence over a key; a longer prefix avoids the clash. NotFound if it is neither.
+/// InvalidArgument if it is a key and `model_option` (empty: none) is given, an option that only
+/// applies to a model.
 absl::StatusOr<bool> IsFileSubject(const std::string& word, const std::string& model_option);
 
-/// A plan as the command line names it: a model, a stored plan's key, or a file that
-/// SaveExplanation wrote.
+/// A plan that the command line names: by a model, a stored plan's key, or a file of
+/// SaveExplanation. `arguments` must outlive it.
 class PlanSubject {
  public:
-  /// Reads the file, if it is one; errors are bad input.
+  /// Reads the file if `word` names one. Errors are bad input. A key needs --server or --store.
   static absl::StatusOr<PlanSubject> Open(const std::string& word, const Arguments& arguments);
 
   const std::string& word() const { return word_; }
   bool is_model() const { return model_ != nullptr; }
-  /// False: everything is in the file.
+  /// False for a saved explanation.
   bool needs_service() const { return !saved_.has_value(); }
 
-  /// `client` may be null where no service is needed. A model that is planned with an opt level is
-  /// compiled first, so that there is something to tell of its tiles.
+  /// The complete explanation. `client` may be null unless needs_service(). A model with an opt
+  /// level is compiled first, because tiles are timed only then.
   absl::StatusOr<PlanExplanation> Explain(const Client* client, Progress* progress) const;
-  /// The request that a model's plan is asked for with; of a model only.
+  /// The request for the model's plan. Requires is_model().
   FusionRequest Request() const;
-  /// The graph of a model in the order of its plan, with the caller's names.
+  /// The model's graph in the order of its plan, with the model's names. Requires is_model().
   absl::StatusOr<Graph> PlannedGraph(const Client& client, Progress* progress) const;
 
  private:
@@ -49,12 +50,12 @@ class PlanSubject {
   std::optional<PlanExplanation> saved_;
 };
 
-/// Keeps what the service said, for PlanSubject to read. InvalidArgument, naming option and file,
-/// if it cannot be written.
+/// Writes an explanation to a file that PlanSubject reads. Fails as WriteOptionFile does for
+/// --save.
 absl::Status SaveExplanation(const std::string& path, const PlanExplanation& explanation);
 
-/// Writes a file that was asked for with `option`, with the rights that files usually get. Errors
-/// are bad input and name both.
+/// Writes the file of `option`, with the permissions that the umask gives. Errors name both: bad
+/// input, or kExitService if the file system cannot be written (IsUnwritable).
 absl::Status WriteOptionFile(std::string_view option, const std::string& path,
                              std::string_view bytes);
 

@@ -8,7 +8,7 @@ namespace fusion {
 namespace {
 
 constexpr Nanoseconds kStartTimeout = std::chrono::seconds(30);
-// A process that dies closes its connections first.
+// Time for the embedded server to exit after its connections were closed.
 constexpr Nanoseconds kEndTimeout = std::chrono::milliseconds(500);
 
 absl::StatusOr<std::unique_ptr<Client>> ConnectEmbedded(EmbeddedServer* server,
@@ -20,7 +20,7 @@ absl::StatusOr<std::unique_ptr<Client>> ConnectEmbedded(EmbeddedServer* server,
     auto client = Client::Connect(server->address(), options);
     absl::Status health = client.ok() ? (*client)->CheckHealth(kStartTimeout) : client.status();
     if (health.ok()) return client;
-    // It may have ended meanwhile; that is what the user wants to know.
+    // If the server has ended, that is the better error.
     RETURN_IF_ERROR(server->CheckRunning(std::chrono::milliseconds(5)));
     if (Clock::Real().Now() >= end) return Annotate(health, "fusiond of its own");
   }
@@ -34,8 +34,7 @@ absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progr
   if (!arguments.server.empty()) {
     progress->Show(StrCat("connecting to ", arguments.server));
     ASSIGN_OR_RETURN(ClientOptions options, ConnectionOf(arguments));
-    // It ends with the program: without threads, which other processes may have taken meanwhile,
-    // gRPC's destructors wait for ever.
+    // Never destroyed: if no thread can be started any more, gRPC's destructors block forever.
     static auto* const kept = new std::vector<std::unique_ptr<Client>>();
     ASSIGN_OR_RETURN(kept->emplace_back(), Client::Connect(arguments.server, options));
     return work(*kept->back());

@@ -8,18 +8,18 @@
 
 namespace fusion {
 
-/// Threads that gRPC may start for a client of one connection.
+/// Maximum number of threads that gRPC starts for a client with one connection.
 inline constexpr int kThreadsOfGrpc = 12;
 
-/// What a command does with the service.
+/// The part of a command that uses the service.
 using ServiceWork = std::function<absl::StatusOr<ExitCode>(const Client& client)>;
-/// Does it with the service of --server, or with an embedded one that ends afterwards. An error
-/// that comes from the end of the embedded server says how that ended.
+/// Calls `work` with a client of --server, or of an embedded server that is stopped afterwards. If
+/// the embedded server ends during `work`, the error has its exit status and the end of its log.
 absl::StatusOr<ExitCode> WithService(const Arguments& arguments, Progress* progress,
                                      const ServiceWork& work);
 
-/// Asks for a plan; where `progress` is seen it says how far the service is, else the answer is all
-/// there is. A service too old to say so is asked plainly.
+/// Requests a plan. If progress->enabled(), shows the service's progress meanwhile. Also works with
+/// a service that does not report progress.
 absl::StatusOr<FusionReply> PlanWithProgress(const Client& client, const FusionRequest& request,
                                              Progress* progress);
 

@@ -9,16 +9,18 @@
 
 namespace fusion {
 
-/// True if `word` may be the key of a kernel, its beginning, or the symbol of its code: "fk_" and
-/// digits; and there is no file of this name.
+/// Whether `word` may be a kernel's key, a prefix of it, or its symbol ("fk_" and digits), and is
+/// not the name of a file.
 bool IsKernelSubject(const std::string& word);
 
-/// The kernel whose key begins with `word`, of the plans that the service has stored; a whole key
-/// is not looked up. NotFound, or InvalidArgument, naming them, if there are several.
+/// The key of the kernel with this prefix or symbol, among the kernels of all stored plans. A
+/// complete key is not looked up. NotFound: there is none. InvalidArgument, naming them: there are
+/// several.
 absl::StatusOr<Digest> FindKernel(const std::string& word, const Client& client);
 
-/// Shows source, schedule, SMG or program (the loop ops) of the stored kernel that
-/// `arguments.model` names. Bad input: there is none, or several, or other forms are asked for.
+/// Prints source, schedule, SMG or program (the loop ops) of the stored kernel that
+/// `arguments.model` names. Bad input: there is none, there are several, or another form is
+/// requested.
 absl::StatusOr<ExitCode> ShowStoredKernel(const Arguments& arguments, Progress* progress);
 
 }  // namespace fusion
