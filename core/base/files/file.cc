@@ -209,6 +209,8 @@ absl::Status WriteFile(const std::string& path, std::string_view bytes, FileRigh
 
 absl::Status ReplaceFile(const std::string& path, std::string_view text) {
   const std::string fresh = path + ".new";
+  // One that is left over may have another mode.
+  if (unlink(fresh.c_str()) != 0 && errno != ENOENT) return SystemError("replacing", path, errno);
   RETURN_IF_ERROR(WriteFile(fresh, text));
   UniqueFd file(open(fresh.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.valid() && fsync(file.get()) == 0 && rename(fresh.c_str(), path.c_str()) == 0) {

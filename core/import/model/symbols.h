@@ -18,7 +18,7 @@ namespace fusion {
 ///   SymbolTable symbols(options.dim_bindings);
 ///   Dim total = symbols.FromText("past + 1");
 ///   RETURN_IF_ERROR(symbols.CheckBindings());
-///   RETURN_IF_ERROR(symbols.BindBatch(options.batch_size, input_names, local_shapes));
+///   RETURN_IF_ERROR(symbols.BindBatch(options.batch_size, local_shapes));
 ///   ASSIGN_OR_RETURN(Dim dim, symbols.Resolve(total, &builder));
 ///
 /// `bindings` must outlive the table. Not thread-safe.

@@ -83,6 +83,11 @@ TEST(File, WhatIsReplacedIsTheOldOneOrTheNewOne) {
   ASSERT_TRUE(ReplaceFile(path, "two").ok());
   EXPECT_EQ(ReadFile(path, 100).value(), "two");
   EXPECT_FALSE(std::filesystem::exists(path + ".new"));
+  // Only the owner may read it, whatever another program has left.
+  ASSERT_TRUE(WriteFile(path + ".new", "left", FileRights::kUmask).ok());
+  std::filesystem::permissions(path + ".new", std::filesystem::perms(0666));
+  ASSERT_TRUE(ReplaceFile(path, "two").ok());
+  EXPECT_EQ(std::filesystem::status(path).permissions(), std::filesystem::perms(0600));
   // What cannot be written to its end leaves the old one.
   ASSERT_TRUE(MakeDirectories(path + ".new").ok());
   absl::Status refused = ReplaceFile(path, "three");
