@@ -104,6 +104,11 @@ class FusionPipeline {
   /// PlanningOptions::remembered_bytes).
   int64_t recalled_bytes() const { return resolver_.recalled_bytes(); }
   int64_t remembered_bytes() const { return planning_.remembered_bytes(); }
+  /// Reduces both caches to a quarter of their limits.
+  void MakeRoom() {
+    resolver_.MakeRoom();
+    planning_.MakeRoom();
+  }
   SearchStats searches() const { return builds_.searches(); }
   /// As Planning::skipped_passes.
   std::map<std::string, int64_t> skipped_passes() const { return planning_.skipped_passes(); }

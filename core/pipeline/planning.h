@@ -101,6 +101,13 @@ class Planning {
     return overruns ? overruns_.ForgetAll() : 0;
   }
 
+  /// Forgets the least recently used of the remembered plans; a quarter of their limit stays.
+  void MakeRoom() {
+    std::vector<std::pair<PlanId, std::shared_ptr<const Planned>>> forgotten;
+    MutexLock lock(&mutex_);
+    forgotten = remembered_.Trim(remembered_.budget() / 4);
+  }
+
   /// Bytes of the remembered plans, sources of their kernels included.
   int64_t remembered_bytes() const {
     MutexLock lock(&mutex_);

@@ -10,7 +10,6 @@ namespace {
 
 // Attackers on a fast network send a megabyte in each millisecond.
 constexpr Nanoseconds kLook = std::chrono::milliseconds(10);
-constexpr int kLooksASecond = 100;
 // A connection that has sent less in a second does not fill the memory. It may be sending a large
 // request, which may take more memory than its bytes to plan.
 constexpr int64_t kHeavyBytes = int64_t{16} << 20;
@@ -36,9 +35,13 @@ void MemoryGuard::Stop() {
 }
 
 void MemoryGuard::Watch() {
-  for (int look = 0; !over_.WaitFor(kLook); ++look) {
+  for (int64_t look = 0; !over_.WaitFor(kLook); ++look) {
     const int64_t jobs = reasons_.jobs();
     jobs_ = std::max(jobs_, jobs);
+    if (jobs > limit_bytes_ / 4 && look - room_made_at_ >= kLooksASecond) {
+      room_made_at_ = look;
+      reasons_.make_room();
+    }
     const int64_t used = ResidentBytes() - cached_;
     const int64_t now = used - jobs_;
     const bool flooded = reasons_.flooded();

@@ -131,6 +131,7 @@ class RunningServer final : public GrpcServer {
         MemoryGuard::Reasons{.flooded = [this] { return call_tracker_->live() > kMostCalls; },
                              .cached = [this] { return CachedBytes(); },
                              .jobs = [this] { return parts_.job_memory.used_bytes(); },
+                             .make_room = [this] { MakeRoom(); },
                              .requests = [this](bool begins) { return RequestBytes(begins); }},
         *listener_, parts_.logger);
     sweeper_ = NamedThread("call-sweeper", [this] { EndLateCalls(); });
@@ -231,6 +232,13 @@ class RunningServer final : public GrpcServer {
   int64_t CachedBytes() const {
     return parts_.store.CachedBytes() + parts_.warm.bytes() + parts_.pipeline.recalled_bytes() +
            parts_.pipeline.remembered_bytes();
+  }
+
+  // Cached answers, imports and plans of recent requests cost time if they are needed again; a job
+  // without memory fails.
+  void MakeRoom() {
+    parts_.warm.MakeRoom();
+    parts_.pipeline.MakeRoom();
   }
 
   ConnectionListener::BytesByPeer RequestBytes(bool begins) {

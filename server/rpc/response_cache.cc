@@ -194,4 +194,10 @@ int64_t ResponseCache::bytes() const {
   return answers_.cost();
 }
 
+void ResponseCache::MakeRoom() {
+  std::vector<std::pair<Key, Entry>> forgotten;
+  MutexLock lock(&mutex_);
+  forgotten = answers_.Trim(answers_.budget() / 4);
+}
+
 }  // namespace fusion

@@ -58,13 +58,17 @@ class ResponseCache {
 
   /// Caches `reply` for later equal requests. Does nothing if their answer could differ: a kernel
   /// is not ready, a search for tiles is pending, or texts, a lock or a miss explanation were
-  /// requested. `signature`: that of `reply`, if the service signs.
+  /// requested. Does nothing if the store lacks the plan or one of its kernels. `signature`: that
+  /// of `reply`, if the service signs.
   void Remember(const std::string& space, const Digest& request, const PlanReply& reply,
                 const std::optional<Signature>& signature = std::nullopt);
 
   /// Number and memory of the cached answers.
   int64_t size() const;
   int64_t bytes() const;
+
+  /// Forgets the least recently used answers; a quarter of the budget stays.
+  void MakeRoom();
 
  private:
   struct Entry {

@@ -45,12 +45,18 @@ class LruMap {
   /// entries, so that the caller can destroy them after it releases its lock.
   std::vector<std::pair<Key, Value>> Insert(const Key& key, Value value, int64_t cost) {
     Erase(key);
-    std::vector<std::pair<Key, Value>> evicted;
-    if (cost > largest_) return evicted;
+    if (cost > largest_) return {};
     order_.push_front({key, std::move(value), cost});
     index_.emplace(key, order_.begin());
     cost_ += cost;
-    while (cost_ > budget_) {
+    return Trim(budget_);
+  }
+
+  /// Evicts the least recently used entries until the total cost is at most `keep`. Returns them,
+  /// as Insert does.
+  std::vector<std::pair<Key, Value>> Trim(int64_t keep) {
+    std::vector<std::pair<Key, Value>> evicted;
+    while (cost_ > keep && !order_.empty()) {
       Node& oldest = order_.back();
       index_.erase(oldest.key);
       cost_ -= oldest.cost;

@@ -86,6 +86,13 @@ class Resolver {
   /// devices differ.
   absl::StatusOr<WorkPtr> WorkOf(std::string_view full_key) const;
 
+  /// Forgets the least recently used of the cached requests; a quarter of their limit stays.
+  void MakeRoom() {
+    std::vector<std::pair<Digest, std::shared_ptr<const Resolved>>> forgotten;
+    MutexLock lock(&mutex_);
+    forgotten = recalled_.Trim(recalled_.budget() / 4);
+  }
+
   /// Bytes of the cached requests.
   int64_t recalled_bytes() const {
     MutexLock lock(&mutex_);

@@ -48,6 +48,21 @@ TEST(LruMap, ALargeEntryPushesNothingOut) {
   EXPECT_EQ(map.cost(), 25);
 }
 
+TEST(LruMap, TrimmingKeepsWhatWasUsedLast) {
+  LruMap<std::string, int> map(/*budget=*/100);
+  for (const char* key : {"a", "b", "c", "d"}) map.Insert(key, 1, 20);
+  EXPECT_NE(map.Find("a"), nullptr);
+  auto evicted = map.Trim(45);
+  ASSERT_EQ(evicted.size(), 2u);
+  EXPECT_EQ(evicted[0].first, "b");
+  EXPECT_EQ(evicted[1].first, "c");
+  EXPECT_EQ(map.cost(), 40);
+  EXPECT_TRUE(map.Contains("a") && map.Contains("d"));
+  EXPECT_TRUE(map.Trim(45).empty());
+  EXPECT_EQ(map.Trim(0).size(), 2u);
+  EXPECT_EQ(map.cost(), 0);
+}
+
 TEST(MemoryStore, GivesBackWhatWasPublished) {
   MemoryStore store(1 << 20, Logger::Silent());
   Bundle bundle = SampleBundle(1);

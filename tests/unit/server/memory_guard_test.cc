@@ -42,6 +42,7 @@ class MemoryGuardTest : public testing::Test {
         MemoryGuard::Reasons{.flooded = [] { return false; },
                              .cached = [this] { return cached_.load(); },
                              .jobs = [this] { return jobs_.load(); },
+                             .make_room = [this] { ++rooms_made_; },
                              .requests = [](bool) { return ConnectionListener::BytesByPeer(); }},
         *listener_, Logger::Silent());
   }
@@ -73,6 +74,7 @@ class MemoryGuardTest : public testing::Test {
   std::atomic<int64_t> taken_{0};
   std::atomic<int64_t> cached_{0};
   std::atomic<int64_t> jobs_{0};
+  std::atomic<int64_t> rooms_made_{0};
   std::unique_ptr<ConnectionListener> listener_;
   std::unique_ptr<MemoryGuard> guard_;
 };
@@ -100,6 +102,17 @@ TEST_F(MemoryGuardTest, WhatJobsHoldIsNoReasonNorWhatTheyHeldLately) {
     EXPECT_TRUE(LetsIn()) << i;
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
   }
+}
+
+TEST_F(MemoryGuardTest, CachesMakeRoomWhileJobsHoldMuch) {
+  jobs_ = kLimitBytes / 4;
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  EXPECT_EQ(rooms_made_, 0);
+  jobs_ = kLimitBytes / 4 + 1;
+  EXPECT_TRUE(Soon([&] { return rooms_made_ == 1; })) << "at once";
+  EXPECT_TRUE(Soon([&] { return rooms_made_ == 2; })) << "and again a second later";
+  jobs_ = 0;
+  EXPECT_TRUE(LetsIn());
 }
 
 TEST_F(MemoryGuardTest, CachesThatFillAreNoReason) {

@@ -130,6 +130,19 @@ TEST_F(ResponseCacheTest, GivesTheReplyAgainAsAHit) {
   EXPECT_FALSE(Known("another tenant")) << "spaces share nothing";
 }
 
+TEST_F(ResponseCacheTest, MakingRoomLeavesAQuarterTheLatestOnes) {
+  constexpr int64_t kBudget = 1 << 20;
+  for (int i = 0; answers_.bytes() <= kBudget / 2; ++i) {
+    ASSERT_LT(i, 1'000'000);
+    answers_.Remember("", Sha256(StrCat("request ", i)), reply_);
+  }
+  answers_.Remember("", name_, reply_);
+  answers_.MakeRoom();
+  EXPECT_GT(answers_.bytes(), 0);
+  EXPECT_LE(answers_.bytes(), kBudget / 4);
+  EXPECT_TRUE(Known());
+}
+
 TEST_F(ResponseCacheTest, IsForgottenWithWhatItNames) {
   answers_.Remember("", name_, reply_);
   EXPECT_TRUE(Known());
