@@ -426,7 +426,7 @@ double Estimator::Turns(const MmaStmt& mma) const {
   for (DimId d : mma.over) {
     dims.push_back({d, window(d), StrideAlong(mma.a, d), StrideAlong(mma.b, d)});
   }
-  return TurnsOfSum(dims);
+  return JumpsOfSum(dims);
 }
 
 void Estimator::Fetch(const Access& operand, double times) {

@@ -38,7 +38,7 @@ Estimate Replaced(const Estimate& whole, const Estimate& before, const Estimate&
 /// case.
 Estimate EstimateInTurn(const std::vector<Estimate>& parts, const DeviceSpec& device);
 /// Microseconds that EstimateInTurn saves against the sum. `parts` is at least 1.
-double SavedByTurns(size_t parts, const DeviceSpec& device);
+double SavedBySequence(size_t parts, const DeviceSpec& device);
 
 /// The largest term of a kernel's time: "products", "elements" (arithmetic), "launch", "idle units"
 /// (too few blocks, or a partial last wave), or the name of the memory level that bounds its

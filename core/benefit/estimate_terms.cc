@@ -36,13 +36,13 @@ Estimate Replaced(const Estimate& whole, const Estimate& before, const Estimate&
 Estimate EstimateInTurn(const std::vector<Estimate>& parts, const DeviceSpec& device) {
   Estimate whole;
   for (const Estimate& part : parts) whole = Sum(whole, part);
-  double saved_us = SavedByTurns(parts.size(), device);
+  double saved_us = SavedBySequence(parts.size(), device);
   whole.launch_us -= saved_us;
   whole.time_us -= saved_us;
   return whole;
 }
 
-double SavedByTurns(size_t parts, const DeviceSpec& device) {
+double SavedBySequence(size_t parts, const DeviceSpec& device) {
   return static_cast<double>(parts - 1) * (device.launch_s - device.barrier_s) * 1e6;
 }
 

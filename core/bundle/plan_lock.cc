@@ -7,20 +7,20 @@ void Add(std::string_view label, const std::optional<Digest>& digest, FieldHashe
   h->Add(label, digest.has_value() ? BytesOf(*digest) : std::string_view());
 }
 
-void Add(const LockedCut& cut, FieldHasher* h) {
-  h->Add("grid", static_cast<int64_t>(cut.grid.size()));
-  for (const LockedTile& t : cut.grid) h->Add("dim", t.dim).Add("tile", t.tile);
-  if (cut.streamed.has_value()) {
-    h->Add("streamed", cut.streamed->dim).Add("tile", cut.streamed->tile);
+void Add(const LockedTiling& tiling, FieldHasher* h) {
+  h->Add("grid", static_cast<int64_t>(tiling.grid.size()));
+  for (const LockedTile& t : tiling.grid) h->Add("dim", t.dim).Add("tile", t.tile);
+  if (tiling.streamed.has_value()) {
+    h->Add("streamed", tiling.streamed->dim).Add("tile", tiling.streamed->tile);
   }
-  h->Add("products", static_cast<int64_t>(cut.products.size()));
-  for (const LockedProduct& p : cut.products) {
+  h->Add("products", static_cast<int64_t>(tiling.products.size()));
+  for (const LockedProduct& p : tiling.products) {
     h->Add("op", p.op).Add("swap", p.swap).Add("rows", p.rows).Add("columns", p.columns);
     h->Add("stage_rows", p.stage_rows);
   }
-  if (cut.split.has_value()) h->Add("split", cut.split->dim).Add("parts", cut.split->tile);
-  h->Add("phases", static_cast<int64_t>(cut.phases.size()));
-  for (const LockedCut& phase : cut.phases) Add(phase, h);
+  if (tiling.split.has_value()) h->Add("split", tiling.split->dim).Add("parts", tiling.split->tile);
+  h->Add("phases", static_cast<int64_t>(tiling.phases.size()));
+  for (const LockedTiling& phase : tiling.phases) Add(phase, h);
 }
 
 // Of a PlanLock or a LockedBody.
@@ -35,9 +35,9 @@ void AddDecisions(const Locked& of, FieldHasher* h) {
   h->Add("choices", static_cast<int64_t>(of.choices.size()));
   for (const LockedChoice& choice : of.choices) {
     h->Add("parts", static_cast<int64_t>(choice.parts.size()));
-    for (const LockedCut& cut : choice.parts) Add(cut, h);
+    for (const LockedTiling& tiling : choice.parts) Add(tiling, h);
     h->Add("turns", static_cast<int64_t>(choice.turns.size()));
-    for (const LockedTurn& turn : choice.turns) {
+    for (const LockedSequentialPhase& turn : choice.turns) {
       h->Add("choice", turn.choice).Add("ops", static_cast<int64_t>(turn.ops.size()));
       for (int op : turn.ops) h->Add("op", op);
     }
@@ -62,7 +62,7 @@ absl::Status CheckDecisions(const Locked& of) {
     return InvalidArgument(field, ": ", at, "; expected 0..", most);
   };
   for (size_t c = 0; c < of.choices.size(); ++c) {
-    const std::vector<LockedTurn>& turns = of.choices[c].turns;
+    const std::vector<LockedSequentialPhase>& turns = of.choices[c].turns;
     for (size_t t = 0; t < turns.size(); ++t) {
       const std::string field = StrCat("choices[", c, "].turns[", t, "].choice");
       RETURN_IF_ERROR(check(field, turns[t].choice, of.choices.size()));

@@ -30,21 +30,21 @@ struct LockedProduct {
 };
 
 /// The tiling of a kernel. With the ops it determines the schedule.
-struct LockedCut {
+struct LockedTiling {
   std::vector<LockedTile> grid;         // parallel blocks, last dim fastest
   std::optional<LockedTile> streamed;   // the dim streamed through a block
   std::vector<LockedProduct> products;  // every product once
   /// A reduced dim that is split over blocks; `tile` is the number of parts, 2..kMostSplitParts. If
   /// set, the fields above are empty and `phases` has two tilings: of the parts and of their merge.
   std::optional<LockedTile> split;
-  std::vector<LockedCut> phases;
+  std::vector<LockedTiling> phases;
   /// Extents of the dims of the tiled ops, for LockUse::kFit and kMember. Only within the process:
   /// neither in lock files nor in digests.
   std::vector<int64_t> extents = {};
 };
 
 /// A subset of a kernel's ops that runs as the next of its sequential phases.
-struct LockedTurn {
+struct LockedSequentialPhase {
   std::vector<int> ops;  // positions among the ops of the group, ascending
   int choice = 0;        // position in the `choices` of the lock or body; that one has no turns
 };
@@ -62,10 +62,10 @@ struct LockedPipeline {
 struct LockedChoice {
   /// One: the tiling of the kernel. Several: independent sets of ops run side by side in one
   /// launch, one tiling each, in the order of their first ops.
-  std::vector<LockedCut> parts;
+  std::vector<LockedTiling> parts;
   /// At least two sets of ops that run as sequential phases of one launch. Together they contain
   /// each op of the group once.
-  std::vector<LockedTurn> turns = {};
+  std::vector<LockedSequentialPhase> turns = {};
   std::vector<LockedPipeline> pipelines = {};  // only with turns; ascending
 };
 

@@ -20,7 +20,7 @@ enum class TileSearchState : uint8_t {
 };
 
 /// A tiling of a kernel with its measured time.
-struct TriedCut {
+struct TriedTiling {
   LockedChoice choice;
   std::string tiles;        // for people, as PlanGroup::tiles
   double estimated_us = 0;  // by the benefit model
@@ -37,7 +37,7 @@ struct TunedKernel {
   std::vector<int> ops;
   int group = -1;  // position of that group in Plan::groups; -1: unknown
   /// The model's pick, then others by estimate. If the kernel was not searched: at most the pick.
-  std::vector<TriedCut> tried = {};
+  std::vector<TriedTiling> tried = {};
   int chosen = 0;  // position in `tried`; 0: the model's pick stays
   /// The final comparison: the fastest other tiling (the rival) and the pick ran alternately. All 0
   /// if no other tiling was faster.

@@ -46,11 +46,11 @@ PlanSearch::PlanSearch(const Work& work, const Planned& planned, const Toolchain
   }
 }
 
-absl::StatusOr<std::vector<SearchedCut>> PlanSearch::Others(const TunableKernel& kernel,
-                                                            size_t most) {
+absl::StatusOr<std::vector<SearchedTiling>> PlanSearch::Others(const TunableKernel& kernel,
+                                                               size_t most) {
   ASSIGN_OR_RETURN(std::vector<TileCandidate> candidates, choices_.Others(kernel, most));
   absl::StatusOr<const Backend*> backend = FindBackend(work_.device.backend);
-  std::vector<SearchedCut> cuts;
+  std::vector<SearchedTiling> tilings;
   for (TileCandidate& candidate : candidates) {
     PlanKernel named;
     absl::Status refusal = absl::OkStatus();
@@ -58,12 +58,12 @@ absl::StatusOr<std::vector<SearchedCut>> PlanSearch::Others(const TunableKernel&
         EmitKernel(candidate.kernel, work_.device, codegen_, planned_.stored->plan.numerics,
                    backend.ok() ? *backend : nullptr, &named, &refusal);
     if (job.source.empty()) continue;  // what this backend does not emit
-    cuts.push_back({.choice = std::move(candidate.choice),
-                    .tiles = std::move(candidate.tiles),
-                    .estimated_us = candidate.estimate.time_us,
-                    .job = std::move(job)});
+    tilings.push_back({.choice = std::move(candidate.choice),
+                       .tiles = std::move(candidate.tiles),
+                       .estimated_us = candidate.estimate.time_us,
+                       .job = std::move(job)});
   }
-  return cuts;
+  return tilings;
 }
 
 }  // namespace fusion

@@ -20,7 +20,7 @@ class PlanSearch {
   const SearchTask& task() const { return task_; }
 
  private:
-  absl::StatusOr<std::vector<SearchedCut>> Others(const TunableKernel& kernel, size_t most);
+  absl::StatusOr<std::vector<SearchedTiling>> Others(const TunableKernel& kernel, size_t most);
 
   const Work& work_;
   const Planned& planned_;

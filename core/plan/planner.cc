@@ -197,8 +197,8 @@ absl::StatusOr<std::set<NodeId>> Rewrite(const Asked& asked, const std::set<Node
 // Applies the tilings that a search found best. Entries for groups that do not exist are dropped. A
 // tiling that does not fit is replaced by the estimated best: it is a fault of ours, but must not
 // fail the plan.
-absl::StatusOr<TileSearch> CutAsMeasured(const TileSearch& search, const Grouping& grouping,
-                                         GroupEvaluator* evaluator) {
+absl::StatusOr<TileSearch> TileAsMeasured(const TileSearch& search, const Grouping& grouping,
+                                          GroupEvaluator* evaluator) {
   TileSearch out = search;
   std::erase_if(out.kernels, [&](const TunedKernel& kernel) {
     return std::find(grouping.groups.begin(), grouping.groups.end(), kernel.ops) ==
@@ -206,12 +206,12 @@ absl::StatusOr<TileSearch> CutAsMeasured(const TileSearch& search, const Groupin
   });
   for (TunedKernel& kernel : out.kernels) {
     if (kernel.chosen == 0) continue;
-    const TriedCut& cut = kernel.tried[static_cast<size_t>(kernel.chosen)];
-    absl::Status pinned = evaluator->Pin(kernel.ops, cut.choice);
+    const TriedTiling& tiling = kernel.tried[static_cast<size_t>(kernel.chosen)];
+    absl::Status pinned = evaluator->Pin(kernel.ops, tiling.choice);
     if (WasGivenUp(pinned)) return pinned;
     if (pinned.ok()) continue;
     kernel.reason = StrCat("cut ", kernel.chosen, " is faster, but does not fit this plan (",
-                           cut.tiles, "): ", Message(pinned));
+                           tiling.tiles, "): ", Message(pinned));
     kernel.chosen = 0;
     --out.changed;
   }
@@ -276,7 +276,7 @@ absl::Status PlanNarrowed(const Asked& asked, ProgramOf of, PlannedModel* model)
   plan.fallbacks.insert(plan.fallbacks.end(), outcome.fallbacks.begin(), outcome.fallbacks.end());
   plan.frontier = std::move(chosen.frontier);
   if (search != nullptr) {
-    ASSIGN_OR_RETURN(plan.search, CutAsMeasured(*search, chosen.grouping, &evaluator));
+    ASSIGN_OR_RETURN(plan.search, TileAsMeasured(*search, chosen.grouping, &evaluator));
   }
   RETURN_IF_ERROR(Assemble(graph, of, chosen.grouping, &evaluator, model));
   for (TunedKernel& kernel : plan.search.kernels) kernel.group = GroupOf(*model, kernel.ops);

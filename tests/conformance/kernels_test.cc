@@ -136,7 +136,7 @@ TEST_P(WindowKernels, EqualTheEvaluator) {
   auto [c, device_name] = GetParam();
   WholeProgram whole = WholeOf(c);
   DeviceSpec device = DeviceNamed(device_name, 2);
-  std::vector<Choice> choices = WindowCuts(whole.group, device);
+  std::vector<Choice> choices = WindowTilings(whole.group, device);
   ASSERT_FALSE(choices.empty());
   // The last ones cut every dim, read windows in place and gather them.
   constexpr size_t kMostChoices = 3;

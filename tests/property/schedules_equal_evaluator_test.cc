@@ -48,10 +48,10 @@ uint64_t Batches() {
 
 // The form in which a kernel streams a dim; null: it streams none.
 std::shared_ptr<const StreamedGroup> FormOf(const GroupChoice& choice) {
-  if (!choice.cut.streamed.has_value()) return nullptr;
+  if (!choice.tiling.streamed.has_value()) return nullptr;
   const Smg& smg = choice.group.smg;
   for (DimId d = 0; d < static_cast<DimId>(smg.dims.size()); ++d) {
-    if (smg.dim(d).name == choice.cut.streamed->dim) return StreamGroup(choice.group, d);
+    if (smg.dim(d).name == choice.tiling.streamed->dim) return StreamGroup(choice.group, d);
   }
   return nullptr;
 }
@@ -71,10 +71,10 @@ struct Tally {
   void Add(const GroupChoice& choice) {
     ++schedules;
     const Schedule& schedule = choice.lowered.schedule;
-    bool streams = choice.cut.streamed.has_value();
+    bool streams = choice.tiling.streamed.has_value();
     bool other_form = IsRewritten(choice);
     for (const auto& part : choice.parts) {
-      streams |= part->cut.streamed.has_value();
+      streams |= part->tiling.streamed.has_value();
       other_form |= IsRewritten(*part);
     }
     streamed += streams ? 1 : 0;

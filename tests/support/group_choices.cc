@@ -73,11 +73,11 @@ std::vector<Choice> Windowed(const FusionGroup& group, const Choice& base) {
   return out;
 }
 
-std::vector<LockedCut> CutsOf(const std::vector<LoopId>& loops, const PlanOptions& options,
-                              const GroupEvaluator& evaluator) {
-  std::vector<LockedCut> cuts;
+std::vector<LockedTiling> TilingsOf(const std::vector<LoopId>& loops, const PlanOptions& options,
+                                    const GroupEvaluator& evaluator) {
+  std::vector<LockedTiling> tilings;
   absl::StatusOr<FusionGroup> group = GroupOf(loops, evaluator);
-  if (!group.ok()) return cuts;
+  if (!group.ok()) return tilings;
   const bool bitwise = options.numerics == Numerics::kBitwise;
   std::vector<Choice> choices = EnumerateChoices(*group, evaluator.device(),
                                                  {.limit = kMostCuts, .bitwise = bitwise}, nullptr);
@@ -89,9 +89,9 @@ std::vector<LockedCut> CutsOf(const std::vector<LoopId>& loops, const PlanOption
   }
   for (const Choice& choice : choices) {
     if (!Lower(*group, choice, evaluator.device(), bitwise).ok()) continue;
-    cuts.push_back(CutOf(*group, choice));
+    tilings.push_back(TilingOf(*group, choice));
   }
-  return cuts;
+  return tilings;
 }
 
 // The ops in sets that no value connects, by their first ops.
@@ -120,19 +120,20 @@ std::vector<std::vector<LoopId>> Connected(const std::vector<LoopId>& loops,
 std::vector<LockedChoice> ChoicesOf(const std::vector<LoopId>& loops, const PlanOptions& options,
                                     const GroupEvaluator& evaluator) {
   std::vector<LockedChoice> out;
-  for (LockedCut& cut : CutsOf(loops, options, evaluator)) out.push_back({{std::move(cut)}});
+  for (LockedTiling& tiling : TilingsOf(loops, options, evaluator))
+    out.push_back({{std::move(tiling)}});
   std::vector<std::vector<LoopId>> parts = Connected(loops, evaluator.program());
   if (parts.size() < 2) return out;
-  std::vector<std::vector<LockedCut>> cuts;
+  std::vector<std::vector<LockedTiling>> tilings;
   size_t most = 0;
   for (const std::vector<LoopId>& part : parts) {
-    cuts.push_back(CutsOf(part, options, evaluator));
-    if (cuts.back().empty()) return out;
-    most = std::max(most, cuts.back().size());
+    tilings.push_back(TilingsOf(part, options, evaluator));
+    if (tilings.back().empty()) return out;
+    most = std::max(most, tilings.back().size());
   }
   for (size_t i = 0; i < most; ++i) {
     LockedChoice choice;
-    for (const std::vector<LockedCut>& of : cuts) choice.parts.push_back(of[i % of.size()]);
+    for (const std::vector<LockedTiling>& of : tilings) choice.parts.push_back(of[i % of.size()]);
     out.push_back(std::move(choice));
   }
   return out;

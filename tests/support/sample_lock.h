@@ -6,12 +6,12 @@ namespace fusion {
 
 /// A lock that says something in every field. It fits no graph.
 inline PlanLock SampleLock() {
-  LockedCut whole{
+  LockedTiling whole{
       .grid = {{"m", 16}, {"n", 64}},
       .streamed = LockedTile{"k", 128},
       .products = {{.op = 1, .swap = true, .rows = 6, .columns = 16, .stage_rows = true}}};
-  LockedCut beside{.grid = {{"d0", 8}}, .streamed = {}, .products = {}};
-  LockedCut split;
+  LockedTiling beside{.grid = {{"d0", 8}}, .streamed = {}, .products = {}};
+  LockedTiling split;
   split.split = LockedTile{"n", 8};
   split.phases = {whole, beside};
   return {.planner_version = 3,

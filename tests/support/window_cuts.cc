@@ -43,7 +43,7 @@ WholeProgram WholeOf(const WindowCase& c) {
   return *std::move(whole);
 }
 
-std::vector<Choice> WindowCuts(const FusionGroup& group, const DeviceSpec& device) {
+std::vector<Choice> WindowTilings(const FusionGroup& group, const DeviceSpec& device) {
   std::vector<Choice> out = EnumerateChoices(group, device, {.limit = 100}, nullptr);
   if (out.empty()) return out;
   const Choice base = out[0];

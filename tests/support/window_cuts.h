@@ -12,6 +12,6 @@ WholeProgram WholeOf(const WindowCase& c);
 
 /// Ways to cut a group along the dims that windows slide along: those that candidates give, and
 /// short tiles of each such dim and of all of them, with windows read in place and gathered.
-std::vector<Choice> WindowCuts(const FusionGroup& group, const DeviceSpec& device);
+std::vector<Choice> WindowTilings(const FusionGroup& group, const DeviceSpec& device);
 
 }  // namespace fusion

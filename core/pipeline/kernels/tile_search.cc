@@ -19,27 +19,27 @@ constexpr std::string_view kPickNotRun = "the model's pick was not run";
 
 // Digest of the kernels of a race and of everything that can change their times.
 Digest NameOf(const SearchTask& task, const SearchedKernel& kernel,
-              const std::vector<SearchedCut>& others) {
+              const std::vector<SearchedTiling>& others) {
   FieldHasher h;
   h.Add("race", kRaceVersion).Add("device", task.label).Add("threads", task.threads);
   h.Add("machine", task.machine);
   h.Add("displaced_bytes", kernel.displaced_bytes);
   h.Add("kernel", BytesOf(kernel.pick.job.key));
-  for (const SearchedCut& other : others) h.Add("kernel", BytesOf(other.job.key));
+  for (const SearchedTiling& other : others) h.Add("kernel", BytesOf(other.job.key));
   return Sha256(h.bytes());
 }
 
-TriedCut TriedOf(const SearchedCut& cut) {
-  return {.choice = cut.choice, .tiles = cut.tiles, .estimated_us = cut.estimated_us};
+TriedTiling TriedOf(const SearchedTiling& tiling) {
+  return {.choice = tiling.choice, .tiles = tiling.tiles, .estimated_us = tiling.estimated_us};
 }
 
-void SetTimes(const std::vector<double>& us, TriedCut* cut) {
+void SetTimes(const std::vector<double>& us, TriedTiling* tiling) {
   if (us.empty()) return;
   const MedianInterval interval = MedianOf(us);
-  cut->runs = static_cast<int>(us.size());
-  cut->median_us = interval.median;
-  cut->low_us = interval.low;
-  cut->high_us = interval.high;
+  tiling->runs = static_cast<int>(us.size());
+  tiling->median_us = interval.median;
+  tiling->low_us = interval.low;
+  tiling->high_us = interval.high;
 }
 
 // Three digits behind the point.
@@ -48,7 +48,7 @@ double Times(double ratio) { return std::round(ratio * 1000) / 1000; }
 // Decides from the pairs. `over`: why there are no more of them.
 void Decide(const RaceTimes& times, std::string_view over, TunedKernel* kernel) {
   int timed = 0;
-  for (const TriedCut& cut : kernel->tried) timed += cut.runs > 0 ? 1 : 0;
+  for (const TriedTiling& tiling : kernel->tried) timed += tiling.runs > 0 ? 1 : 0;
   if (kernel->rival == 0) {
     kernel->reason = timed > 1 ? "none of the others was faster" : "no other was timed";
     return;
@@ -142,7 +142,8 @@ class Searcher {
                             "; limit ", HumanBytes(kMaxRaceBytes));
       return;
     }
-    absl::StatusOr<std::vector<SearchedCut>> others = kernel.others(BudgetOf(task_.level).others);
+    absl::StatusOr<std::vector<SearchedTiling>> others =
+        kernel.others(BudgetOf(task_.level).others);
     if (!others.ok()) return LeaveOut(&tuned);
     if (others->empty()) {
       tuned.reason = "there is no other way to cut it that promises as much";
@@ -158,7 +159,7 @@ class Searcher {
       out_.changed += tuned.chosen > 0 ? 1 : 0;
       return;
     }
-    for (const SearchedCut& other : *others) tuned.tried.push_back(TriedOf(other));
+    for (const SearchedTiling& other : *others) tuned.tried.push_back(TriedOf(other));
     Measure(kernel, *others, name, &tuned);
     out_.measured += Timed(tuned);
     out_.changed += tuned.chosen > 0 ? 1 : 0;
@@ -198,7 +199,7 @@ class Searcher {
     return std::string(Message(why));
   }
 
-  void Measure(const SearchedKernel& kernel, const std::vector<SearchedCut>& others,
+  void Measure(const SearchedKernel& kernel, const std::vector<SearchedTiling>& others,
                const Digest& name, TunedKernel* tuned) {
     Missed missed;
     MeasureOnce(kernel, others, name, tuned, &missed);
@@ -206,10 +207,10 @@ class Searcher {
     passing_ += missed.passing ? 1 : 0;
   }
 
-  void MeasureOnce(const SearchedKernel& kernel, const std::vector<SearchedCut>& others,
+  void MeasureOnce(const SearchedKernel& kernel, const std::vector<SearchedTiling>& others,
                    const Digest& name, TunedKernel* tuned, Missed* missed) {
     std::vector<CompileJob> jobs = {kernel.pick.job};
-    for (const SearchedCut& other : others) jobs.push_back(other.job);
+    for (const SearchedTiling& other : others) jobs.push_back(other.job);
     const std::vector<CompileResult> made = bench_.Make(jobs, until_);
     if (!made[0].ok()) {
       const std::string why = Miss(made[0].status(), missed);
@@ -258,11 +259,11 @@ class Searcher {
     const std::string_view over = Over() ? kOutOfTime : kRaceOver;
     const std::string& refused = times->runners[0].refusal;
     for (size_t i = 0; i < entered.size(); ++i) {
-      TriedCut& cut = tuned->tried[entered[i]];
-      SetTimes(times->runners[i].us, &cut);
-      cut.reason = times->runners[i].refusal;
-      if (cut.runs == 0 && cut.reason.empty()) {
-        cut.reason = std::string(refused.empty() ? over : kPickNotRun);
+      TriedTiling& tiling = tuned->tried[entered[i]];
+      SetTimes(times->runners[i].us, &tiling);
+      tiling.reason = times->runners[i].refusal;
+      if (tiling.runs == 0 && tiling.reason.empty()) {
+        tiling.reason = std::string(refused.empty() ? over : kPickNotRun);
       }
     }
     if (refused.empty()) {

@@ -39,7 +39,7 @@ struct SearchStats {
 };
 
 /// A tiling of a kernel, with its compile job.
-struct SearchedCut {
+struct SearchedTiling {
   LockedChoice choice;
   std::string tiles;
   double estimated_us = 0;
@@ -52,9 +52,9 @@ struct SearchedKernel {
   int group = -1;               // TunedKernel::group
   int64_t displaced_bytes = 0;  // KernelRace::displaced_bytes
   int64_t run_bytes = 0;        // bytes of the tensors that the pick reads and writes
-  SearchedCut pick;             // the model's tiling
+  SearchedTiling pick;          // the model's tiling
   /// Returns up to `most` other tilings, the best estimate first. Fails only if the time is over.
-  std::function<absl::StatusOr<std::vector<SearchedCut>>(size_t most)> others;
+  std::function<absl::StatusOr<std::vector<SearchedTiling>>(size_t most)> others;
 };
 
 /// Compiles and times kernels, and keeps earlier measurements. An interface for tests. Used by one

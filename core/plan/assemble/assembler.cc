@@ -46,8 +46,8 @@ class Assembler {
     const std::vector<std::vector<LoopId>>& groups = grouping_.groups;
     for (size_t g = 0; g < groups.size();) {
       const size_t end = EndOfLaunch(grouping_.follows, g, groups.size());
-      RETURN_IF_ERROR(AddGroup(Turns(groups.begin() + static_cast<int64_t>(g),
-                                     groups.begin() + static_cast<int64_t>(end))));
+      RETURN_IF_ERROR(AddGroup(SequentialPhases(groups.begin() + static_cast<int64_t>(g),
+                                                groups.begin() + static_cast<int64_t>(end))));
       g = end;
     }
     tensors_.Place();
@@ -147,10 +147,10 @@ class Assembler {
       locked.turns.push_back({choice.turns[i], static_cast<int>(LockedOf(*choice.parts[i]))});
     }
     locked.pipelines = fusion::LockedOf(choice.lowered.schedule, choice.pipelines);
-    if (choice.parts.empty() || choice.cut.split.has_value()) {
-      locked.parts = {choice.cut};
+    if (choice.parts.empty() || choice.tiling.split.has_value()) {
+      locked.parts = {choice.tiling};
     } else if (choice.turns.empty()) {
-      for (const auto& part : choice.parts) locked.parts.push_back(part->cut);
+      for (const auto& part : choice.parts) locked.parts.push_back(part->tiling);
     }
     out_.choices.push_back(std::move(locked));
     structures_.push_back(StructureOf(choice));
@@ -159,7 +159,7 @@ class Assembler {
 
   static std::string StructureOf(const GroupChoice& choice) {
     if (!choice.turns.empty() || choice.registered != nullptr) return "";
-    if (choice.parts.empty() || choice.cut.split.has_value()) {
+    if (choice.parts.empty() || choice.tiling.split.has_value()) {
       return StructureHash({&choice.group.smg});
     }
     std::vector<const Smg*> parts;
@@ -258,8 +258,8 @@ class Assembler {
     }
   }
 
-  absl::Status AddGroup(const Turns& turns) {
-    ASSIGN_OR_RETURN(const GroupChoice* found, evaluator_->ChooseInTurn(turns));
+  absl::Status AddGroup(const SequentialPhases& turns) {
+    ASSIGN_OR_RETURN(const GroupChoice* found, evaluator_->ChooseSequential(turns));
     const std::vector<LoopId> loops = UnionOf(turns);
     const GroupChoice& choice = *found;
     if (choice.body != nullptr) return AddLoop(loops[0], choice.body);

@@ -205,7 +205,8 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchSideBySide(
   return Join(loops, parts, std::move(made), whole);
 }
 
-GroupEvaluator::Joining GroupEvaluator::NameParams(const Turns& parts, const Choices& made) {
+GroupEvaluator::Joining GroupEvaluator::NameParams(const SequentialPhases& parts,
+                                                   const Choices& made) {
   Joining joining;
   int packed = -1;
   for (size_t i = 0; i < parts.size(); ++i) {
@@ -243,7 +244,7 @@ GroupEvaluator::Known GroupEvaluator::Join(const std::vector<LoopId>& loops,
   return known;
 }
 
-void GroupEvaluator::Complete(const std::vector<LoopId>& loops, const Turns& parts,
+void GroupEvaluator::Complete(const std::vector<LoopId>& loops, const SequentialPhases& parts,
                               const std::vector<std::vector<ValueId>>& values_of_parts,
                               GroupChoice* choice) const {
   std::vector<ValueId> values;
@@ -326,7 +327,7 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::SearchWhole(const std::vec
     return known;
   }
   best->lowered = std::move(schedule->lowered);
-  best->cut = std::move(schedule->cut);
+  best->tiling = std::move(schedule->tiling);
   best->estimate = schedule->estimate;
   ASSIGN_OR_RETURN(std::shared_ptr<GroupChoice> split,
                    ChooseSplit(best->group, device_, options, best->estimate, cancel_));

@@ -42,7 +42,7 @@ struct GroupChoice {
   Program program;  // only these ops
   FusionGroup group;
   Lowered lowered;
-  LockedCut cut;  // its tiling; meaningless with parts side by side
+  LockedTiling tiling;  // its tiling; meaningless with parts side by side
   Estimate estimate;
   /// Empty: the set is one part. Otherwise, if `turns` is set, the parts are sequential phases. If
   /// cut.split is set, they are the two phases of a split reduction. Else they are independent sets
@@ -83,7 +83,7 @@ struct AlternativeTiling {
 };
 
 /// Sets of loop ops that run as sequential phases, each set ascending.
-using Turns = std::vector<std::vector<LoopId>>;
+using SequentialPhases = std::vector<std::vector<LoopId>>;
 
 struct HashOfKey {
   size_t operator()(const std::vector<int>& key) const {
@@ -128,11 +128,12 @@ class GroupEvaluator {
   /// As Evaluate and Choose, for sets that run as sequential phases of one launch (one kernel with
   /// barriers), each with the schedule of its own Choose. Each set must have a schedule and may
   /// read only from earlier sets. A single set is evaluated as itself.
-  absl::StatusOr<const GroupVerdict*> EvaluateInTurn(const Turns& turns);
-  absl::StatusOr<const GroupChoice*> ChooseInTurn(const Turns& turns);
+  absl::StatusOr<const GroupVerdict*> EvaluateSequential(const SequentialPhases& turns);
+  absl::StatusOr<const GroupChoice*> ChooseSequential(const SequentialPhases& turns);
   /// Fixes the pipelines of ChooseInTurn(turns), and of all equal turns, regardless of estimates.
   /// InvalidArgument, naming the field of a LockedChoice, if they are impossible.
-  absl::Status PinInTurn(const Turns& turns, const std::vector<LockedPipeline>& pipelines);
+  absl::Status PinSequential(const SequentialPhases& turns,
+                             const std::vector<LockedPipeline>& pipelines);
 
   /// By value of Choose(loops)->program: the value of the whole program.
   std::vector<ValueId> Values(const std::vector<LoopId>& loops);
@@ -255,23 +256,24 @@ class GroupEvaluator {
   /// Joins made[i], the choice of part i, side by side.
   Known Join(const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts,
              Choices made, bool whole);
-  absl::StatusOr<const Known*> FindInTurn(const Turns& turns);
-  std::vector<int> KeyInTurn(const std::vector<LoopId>& loops, const Turns& turns);
+  absl::StatusOr<const Known*> FindSequential(const SequentialPhases& turns);
+  std::vector<int> SequentialKey(const std::vector<LoopId>& loops, const SequentialPhases& turns);
   /// `pinned` null: forms the pipelines that gain.
-  absl::StatusOr<Known> JoinInTurn(const std::vector<LoopId>& loops, const Turns& turns,
-                                   const std::vector<LockedPipeline>* pinned);
+  absl::StatusOr<Known> JoinSequential(const std::vector<LoopId>& loops,
+                                       const SequentialPhases& turns,
+                                       const std::vector<LockedPipeline>* pinned);
   /// Implements Try, given the choice of each part.
   absl::StatusOr<TriedChoice> TryBeside(const std::vector<LoopId>& loops,
                                         const std::vector<std::vector<LoopId>>& parts,
                                         Choices made);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> MakePinned(const std::vector<LoopId>& loops,
-                                                                const LockedCut& cut);
+                                                                const LockedTiling& tiling);
   /// Alternative tilings of a part of a group that is tiled as `cut`, in no particular order.
-  absl::StatusOr<std::vector<LockedCut>> CutsBeside(const std::vector<LoopId>& part,
-                                                    const LockedCut& cut);
-  absl::Status CutAs(const LockedCut& cut, GroupChoice* made) const;
+  absl::StatusOr<std::vector<LockedTiling>> TilingsBeside(const std::vector<LoopId>& part,
+                                                          const LockedTiling& tiling);
+  absl::Status ApplyTiling(const LockedTiling& tiling, GroupChoice* made) const;
   /// Sets program and params of a choice whose parts and joined schedule are set.
-  void Complete(const std::vector<LoopId>& loops, const Turns& parts,
+  void Complete(const std::vector<LoopId>& loops, const SequentialPhases& parts,
                 const std::vector<std::vector<ValueId>>& values_of_parts,
                 GroupChoice* choice) const;
   /// Fills the fields of a verdict that follow from a schedule.
@@ -299,7 +301,7 @@ class GroupEvaluator {
   std::vector<ValueId> numbered_;  // scratch of Key
   std::unordered_map<std::vector<int>, Known, HashOfKey> known_;
   // By the key of all ops, and the phase of each.
-  std::unordered_map<std::vector<int>, Known, HashOfKey> in_turn_;
+  std::unordered_map<std::vector<int>, Known, HashOfKey> sequential_;
   int64_t scheduled_ops_ = 0;
   size_t kept_ops_ = 0;         // total ops of the choices that are cached
   GroupVerdict reinterpreted_;  // the refusal of sets that ReadsReinterpreted

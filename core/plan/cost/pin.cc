@@ -88,7 +88,8 @@ struct Unit {
 absl::Status AddTurns(const PlanLock& lock, size_t g, std::vector<Unit>* units) {
   const LockedGroup& group = lock.groups[g];
   std::vector<bool> seen(group.ops.size(), false);
-  const std::vector<LockedTurn>& turns = lock.choices[static_cast<size_t>(group.choice)].turns;
+  const std::vector<LockedSequentialPhase>& turns =
+      lock.choices[static_cast<size_t>(group.choice)].turns;
   for (size_t t = 0; t < turns.size(); ++t) {
     Unit unit{.group = g, .turn = static_cast<int>(t), .ops = {}, .choice = turns[t].choice};
     for (int op : turns[t].ops) {
@@ -190,7 +191,7 @@ absl::Status PinLaunches(const std::vector<Unit>& units, const PlanLock& lock,
   for (size_t u = 0; u < units.size();) {
     const size_t end = EndOfLaunch(grouping.follows, u, units.size());
     if (end > u + 1) {
-      Turns turns;
+      SequentialPhases turns;
       for (size_t i = u; i < end; ++i) {
         turns.push_back(units[i].ops);
         if (!evaluator->AreConstant(turns.back())) continue;
@@ -199,8 +200,8 @@ absl::Status PinLaunches(const std::vector<Unit>& units, const PlanLock& lock,
       std::string wide = TooWide(evaluator->program(), UnionOf(turns));
       if (!wide.empty()) return InvalidArgument("lock.groups[", units[u].group, "]: ", wide);
       const LockedGroup& group = lock.groups[units[u].group];
-      absl::Status pinned =
-          evaluator->PinInTurn(turns, lock.choices[static_cast<size_t>(group.choice)].pipelines);
+      absl::Status pinned = evaluator->PinSequential(
+          turns, lock.choices[static_cast<size_t>(group.choice)].pipelines);
       if (!pinned.ok()) {
         return Annotate(pinned, StrCat("lock.groups[", units[u].group, "].choice"));
       }
@@ -219,13 +220,13 @@ absl::StatusOr<DimId> DimOf(std::string_view field, const std::string& name, con
                          StrJoin(smg.dims, ", ", [](const SmgDim& dim) { return dim.name; }));
 }
 
-LockedCut CutOf(const FusionGroup& group, const Choice& choice) {
+LockedTiling TilingOf(const FusionGroup& group, const Choice& choice) {
   auto name = [&](DimId d) { return group.smg.dim(d).name; };
-  LockedCut cut;
-  for (const SmgDim& d : group.smg.dims) cut.extents.push_back(d.extent);
-  for (const GridDim& g : choice.grid) cut.grid.push_back({name(g.dim), g.tile});
+  LockedTiling tiling;
+  for (const SmgDim& d : group.smg.dims) tiling.extents.push_back(d.extent);
+  for (const GridDim& g : choice.grid) tiling.grid.push_back({name(g.dim), g.tile});
   if (choice.temporal >= 0) {
-    cut.streamed = LockedTile{name(choice.temporal), choice.temporal_tile};
+    tiling.streamed = LockedTile{name(choice.temporal), choice.temporal_tile};
   }
   std::map<int, const ProductChoice*> products;  // by op of the group
   for (const auto& [op, product] : choice.products) {
@@ -234,29 +235,29 @@ LockedCut CutOf(const FusionGroup& group, const Choice& choice) {
     products.emplace(source, &product);
   }
   for (const auto& [op, product] : products) {
-    cut.products.push_back({.op = op,
-                            .swap = product->swap,
-                            .rows = product->block.m,
-                            .columns = product->block.n,
-                            .stage_rows = product->stage_rows});
+    tiling.products.push_back({.op = op,
+                               .swap = product->swap,
+                               .rows = product->block.m,
+                               .columns = product->block.n,
+                               .stage_rows = product->stage_rows});
   }
-  return cut;
+  return tiling;
 }
 
-absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group,
+absl::StatusOr<Choice> ChoiceFrom(const LockedTiling& tiling, const FusionGroup& group,
                                   const DeviceSpec& device, bool bitwise, LockUse use) {
   const Smg& smg = group.smg;
   auto length = [&](DimId d, int64_t tile) {
     return use == LockUse::kFit ? std::min(tile, std::max<int64_t>(1, smg.dim(d).extent)) : tile;
   };
   Choice choice;
-  if (use == LockUse::kMember) choice.most.assign(cut.extents.begin(), cut.extents.end());
-  for (const LockedTile& t : cut.grid) {
+  if (use == LockUse::kMember) choice.most.assign(tiling.extents.begin(), tiling.extents.end());
+  for (const LockedTile& t : tiling.grid) {
     ASSIGN_OR_RETURN(DimId d, DimOf("grid", t.dim, smg));
     choice.grid.push_back({d, length(d, t.tile)});
   }
-  if (use == LockUse::kFit) FitGrid(cut.extents, smg, device.threads, &choice.grid);
-  for (const LockedProduct& p : cut.products) {
+  if (use == LockUse::kFit) FitGrid(tiling.extents, smg, device.threads, &choice.grid);
+  for (const LockedProduct& p : tiling.products) {
     bool known = p.op >= 0 && static_cast<size_t>(p.op) < smg.ops.size();
     if (!known || Classify(group, p.op) != OpClass::kProduct) {
       return InvalidArgument("products: op ", p.op, " is no matrix product");
@@ -266,14 +267,14 @@ absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group
       return InvalidArgument("products: op ", p.op, " twice");
     }
   }
-  if (cut.streamed.has_value()) {
-    ASSIGN_OR_RETURN(DimId d, DimOf("streamed", cut.streamed->dim, smg));
+  if (tiling.streamed.has_value()) {
+    ASSIGN_OR_RETURN(DimId d, DimOf("streamed", tiling.streamed->dim, smg));
     Refusal why;
     std::shared_ptr<const StreamedGroup> form = StreamGroup(group, d, &why);
     if (form == nullptr) {
       return InvalidArgument("streamed: dim ", smg.dim(d).name, ": ", why.ToString());
     }
-    choice = choice.Streaming(std::move(form), length(d, cut.streamed->tile));
+    choice = choice.Streaming(std::move(form), length(d, tiling.streamed->tile));
   }
   RETURN_IF_ERROR(CheckChoice(group, choice, device, bitwise));
   return choice;

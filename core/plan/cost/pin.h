@@ -15,11 +15,11 @@ namespace fusion {
 absl::StatusOr<DimId> DimOf(std::string_view field, const std::string& name, const Smg& smg);
 
 /// The tiling of a choice in the form that locks store.
-LockedCut CutOf(const FusionGroup& group, const Choice& choice);
+LockedTiling TilingOf(const FusionGroup& group, const Choice& choice);
 
 /// Inverse of CutOf, for an untrusted tiling. InvalidArgument, naming the field, if it does not fit
 /// the group or the device (CheckChoice). `use` as in PlanLock.
-absl::StatusOr<Choice> ChoiceFrom(const LockedCut& cut, const FusionGroup& group,
+absl::StatusOr<Choice> ChoiceFrom(const LockedTiling& tiling, const FusionGroup& group,
                                   const DeviceSpec& device, bool bitwise,
                                   LockUse use = LockUse::kAsIs);
 

@@ -72,7 +72,7 @@ absl::StatusOr<std::shared_ptr<GroupChoice>> InTwoPhases(const FusionGroup& grou
     auto made = std::make_shared<GroupChoice>();
     made->group = std::move(*phase);
     made->lowered = std::move(schedule.lowered);
-    made->cut = std::move(schedule.cut);
+    made->tiling = std::move(schedule.tiling);
     made->estimate = schedule.estimate;
     phases.push_back(std::move(made));
   }
@@ -96,8 +96,8 @@ absl::StatusOr<std::shared_ptr<GroupChoice>> JoinPhases(
   joined.schedule.label = group.Label();
   auto choice = std::make_shared<GroupChoice>();
   choice->group.smg = group.smg;
-  choice->cut.split = std::move(parts);
-  for (const auto& phase : phases) choice->cut.phases.push_back(phase->cut);
+  choice->tiling.split = std::move(parts);
+  for (const auto& phase : phases) choice->tiling.phases.push_back(phase->tiling);
   choice->parts = std::move(phases);
   choice->estimate = EstimateKernel(joined.schedule, device);
   choice->source = std::move(joined.source);
@@ -121,7 +121,8 @@ absl::StatusOr<BestSchedule> FindBestSchedule(const FusionGroup& group, const De
     }
     Estimate estimate = EstimateKernel(lowered->schedule, device);
     if (!found || estimate.time_us < best.estimate.time_us) {
-      best = {.lowered = *std::move(lowered), .cut = CutOf(group, choice), .estimate = estimate};
+      best = {
+          .lowered = *std::move(lowered), .tiling = TilingOf(group, choice), .estimate = estimate};
       found = true;
     }
   }

@@ -9,7 +9,7 @@ namespace fusion {
 /// The best schedule of a group by estimate, with its tiling.
 struct BestSchedule {
   Lowered lowered;
-  LockedCut cut;
+  LockedTiling tiling;
   Estimate estimate;
 };
 /// FailedPrecondition with the refusal if the group has no schedule; otherwise fails only as

@@ -13,11 +13,12 @@ namespace {
 using Key = std::vector<int>;
 
 // The sets of ops that run as sequential phases of launches.
-std::vector<std::vector<LoopId>> TurnsOf(const PlannedModel& model) {
+std::vector<std::vector<LoopId>> SequentialPhasesOf(const PlannedModel& model) {
   std::vector<std::vector<LoopId>> sets;
   for (size_t g = 0; g < model.groups.size(); ++g) {
     if (model.choice_of[g] < 0) continue;
-    for (const LockedTurn& turn : model.choices[static_cast<size_t>(model.choice_of[g])].turns) {
+    for (const LockedSequentialPhase& turn :
+         model.choices[static_cast<size_t>(model.choice_of[g])].turns) {
       sets.emplace_back();
       for (int op : turn.ops) sets.back().push_back(model.groups[g][static_cast<size_t>(op)]);
       std::sort(sets.back().begin(), sets.back().end());
@@ -48,7 +49,8 @@ TileChoices::TileChoices(const PlannedModel& model, const DeviceSpec& device,
     : options_(options), evaluator_(model.program, device, options, cancel) {
   const Plan& plan = model.plan;
   std::set<Key> phases;
-  for (const std::vector<LoopId>& turn : TurnsOf(model)) phases.insert(evaluator_.Key(turn));
+  for (const std::vector<LoopId>& turn : SequentialPhasesOf(model))
+    phases.insert(evaluator_.Key(turn));
   const std::vector<int64_t> runs = CountedRuns(plan);
   LeftOut left_out;
   std::map<Key, size_t> known;

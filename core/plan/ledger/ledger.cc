@@ -273,7 +273,7 @@ void LedgerWriter::SayInTurn(size_t g, PlanDecision* entry) const {
   const DeviceSpec& device = evaluator_.device();
   entry->reason =
       StrCat(KindName(plan_.groups[g].kind), ": ", turns_[g], " kernels as ", phases_[g],
-             " phases of one launch, which gains ", LaunchText(SavedByTurns(turns_[g], device)),
+             " phases of one launch, which gains ", LaunchText(SavedBySequence(turns_[g], device)),
              " over a launch each; ", pipelines_[g], GainText(entry->benefit_us), " of ",
              MicrosecondsText(entry->first->time_us), " with one kernel a node");
   const double barrier_us = device.barrier_s * 1e6;
@@ -357,7 +357,7 @@ Refusal LedgerWriter::InTurnRefusal(int a, int b, size_t between) const {
   Refusal refusal = BeforeLaunches(groups_[Index(a)], groups_[Index(b)]);
   if (!refusal.empty()) return refusal;
   if (between > 0) return Cyclic(between);
-  const double saved_us = SavedByTurns(2, evaluator_.device());
+  const double saved_us = SavedBySequence(2, evaluator_.device());
   if (options_.lock != nullptr) {
     return Refuse(RefusalCode::kLocked, "one launch would save ", LaunchText(saved_us),
                   "; the lock keeps them apart");

@@ -56,9 +56,9 @@ class TurnJoiner {
     }
     bool fits = std::accumulate(phases.begin(), phases.end(), int64_t{0}) <= kMostTurnPhases;
     std::vector<bool> starts = fits ? std::vector<bool>(phases.size()) : LayersOf(begin, phases);
-    Turns turns;
+    SequentialPhases turns;
     for (size_t g = begin; g < end; ++g) {
-      Turns longer = turns;
+      SequentialPhases longer = turns;
       longer.push_back(out_.groups[g]);
       bool joins = false;
       if (!turns.empty() && !starts[g - begin]) {
@@ -97,18 +97,19 @@ class TurnJoiner {
   }
 
   // Phases of the longest piece if every one of these groups starts a new piece.
-  static int64_t LongestBetween(const std::vector<size_t>& cuts, const std::vector<int>& phases) {
+  static int64_t LongestBetween(const std::vector<size_t>& tilings,
+                                const std::vector<int>& phases) {
     int64_t longest = 0;
     int64_t piece = 0;
     for (size_t g = 0; g < phases.size(); ++g) {
-      if (std::binary_search(cuts.begin(), cuts.end(), g)) piece = 0;
+      if (std::binary_search(tilings.begin(), tilings.end(), g)) piece = 0;
       piece += phases[g];
       longest = std::max(longest, piece);
     }
     return longest;
   }
 
-  absl::StatusOr<bool> IsOneLaunch(const Turns& turns) {
+  absl::StatusOr<bool> IsOneLaunch(const SequentialPhases& turns) {
     int phases = 0;
     for (const Loops& turn : turns) {
       ASSIGN_OR_RETURN(int more, PhasesOf(turn));
@@ -116,16 +117,16 @@ class TurnJoiner {
     }
     if (phases > kMostTurnPhases) return false;
     if (!TooWide(evaluator_.program(), UnionOf(turns)).empty()) return false;
-    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.EvaluateInTurn(turns));
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.EvaluateSequential(turns));
     if (!verdict->refusal.empty()) return false;
-    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseInTurn(turns));
+    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseSequential(turns));
     return CompileSeconds(ToString(choice->lowered.schedule)) <= kMostTurnCompileSeconds;
   }
 
   // Records why parts of a launch that read from the part before them wait at a barrier.
-  absl::Status ConsiderPipelines(const Turns& turns) {
+  absl::Status ConsiderPipelines(const SequentialPhases& turns) {
     if (turns.size() == 1) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseInTurn(turns));
+    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseSequential(turns));
     size_t last = 0;  // phase of the part
     for (size_t i = 0; i + 1 < turns.size(); ++i) {
       last += choice->parts[i]->lowered.schedule.phases.size();
@@ -154,9 +155,9 @@ class TurnJoiner {
 
 }  // namespace
 
-absl::StatusOr<Grouping> JoinInTurn(Grouping grouping,
-                                    const std::map<NodeId, std::string>& unfused_nodes,
-                                    GroupEvaluator* evaluator) {
+absl::StatusOr<Grouping> JoinSequential(Grouping grouping,
+                                        const std::map<NodeId, std::string>& unfused_nodes,
+                                        GroupEvaluator* evaluator) {
   return TurnJoiner(std::move(grouping), unfused_nodes, evaluator).Run();
 }
 

@@ -33,8 +33,8 @@ inline constexpr double kMostTurnCompileSeconds = 10;
 /// faster. For each part that reads from the part before it but is not in a pipeline with it,
 /// Grouping::considered gets an entry with the reason. Deterministic; fails only as the evaluator's
 /// cancel token says.
-absl::StatusOr<Grouping> JoinInTurn(Grouping grouping,
-                                    const std::map<NodeId, std::string>& unfused_nodes,
-                                    GroupEvaluator* evaluator);
+absl::StatusOr<Grouping> JoinSequential(Grouping grouping,
+                                        const std::map<NodeId, std::string>& unfused_nodes,
+                                        GroupEvaluator* evaluator);
 
 }  // namespace fusion

@@ -183,8 +183,8 @@ class Chooser {
 
   // Whole layers as one launch each.
   absl::Status AddAllInOne(size_t from) {
-    ASSIGN_OR_RETURN(Grouping joined, JoinInTurn({found_[from].groups, considered_[from]},
-                                                 unfused_nodes_, evaluator_));
+    ASSIGN_OR_RETURN(Grouping joined, JoinSequential({found_[from].groups, considered_[from]},
+                                                     unfused_nodes_, evaluator_));
     ASSIGN_OR_RETURN(PlanPoint point, weigher_.Weigh(joined.groups, joined.follows));
     point.name = kAllInOnePoint;
     found_.push_back({std::move(joined.groups), std::move(point), std::move(joined.follows)});

@@ -10,7 +10,7 @@ namespace {
 // read in place): a turn to the next piece waits for the next cache. 64 channels of 3x3 windows on
 // 56x56 pixels, rows in pieces 2672 us, columns in pieces 2276 us; Intel family 6 model 85, g++ 12,
 // 2026-11-22; redo: tests/bench/kernel_bench conv_bias_leakyrelu.
-constexpr double kTurnsOfFarRows = 3.5;
+constexpr double kJumpsOfFarRows = 3.5;
 
 constexpr size_t kMostOrdered = 4;
 
@@ -25,7 +25,7 @@ void LayOut(std::vector<SumDim>* dims) {
 
 }  // namespace
 
-double TurnsOfSum(const std::vector<SumDim>& dims) {
+double JumpsOfSum(const std::vector<SumDim>& dims) {
   double turns = 1;
   bool rows_apart = false;
   for (size_t i = 0; i + 1 < dims.size(); ++i) {
@@ -36,10 +36,10 @@ double TurnsOfSum(const std::vector<SumDim>& dims) {
     turns *= dims[i].length;
     rows_apart = rows_apart || !rows_follow;
   }
-  return (turns - 1) * (rows_apart ? kTurnsOfFarRows : 1);
+  return (turns - 1) * (rows_apart ? kJumpsOfFarRows : 1);
 }
 
-std::vector<SumDim> LeastTurns(std::vector<SumDim> dims, bool laid_out) {
+std::vector<SumDim> LeastJumps(std::vector<SumDim> dims, bool laid_out) {
   if (dims.size() < 2 || dims.size() > kMostOrdered) return dims;
   std::vector<size_t> order(dims.size());
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
@@ -49,7 +49,7 @@ std::vector<SumDim> LeastTurns(std::vector<SumDim> dims, bool laid_out) {
     std::vector<SumDim> walked;
     for (size_t i : order) walked.push_back(dims[i]);
     if (laid_out) LayOut(&walked);
-    const double turns = TurnsOfSum(walked);
+    const double turns = JumpsOfSum(walked);
     if (least >= 0 && turns >= least) continue;
     least = turns;
     best = std::move(walked);

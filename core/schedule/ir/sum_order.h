@@ -23,12 +23,12 @@ struct SumDim {
 /// contiguous piece of its operands for the next. 0: it never does. The unit is a jump to a piece
 /// that is in the nearest cache; jumps between pieces of rows weigh more. Neighbouring dims that
 /// both operands walk without a gap count as one.
-double TurnsOfSum(const std::vector<SumDim>& dims);
+double JumpsOfSum(const std::vector<SumDim>& dims);
 
 /// The order of `dims` with the least TurnsOfSum; the given order if no other is better.
 /// `laid_out`: columns are copied in the order in which the product walks them, so their strides do
 /// not count. More than four dims are returned unchanged.
-std::vector<SumDim> LeastTurns(std::vector<SumDim> dims, bool laid_out);
+std::vector<SumDim> LeastJumps(std::vector<SumDim> dims, bool laid_out);
 
 /// Splits a long sum into blocks: each tile of `dim` is summed on its own.
 struct SumBlocks {

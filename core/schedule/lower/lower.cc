@@ -220,13 +220,13 @@ Choice Choice::Streaming(std::shared_ptr<const StreamedGroup> form, int64_t tile
 }
 
 absl::StatusOr<std::vector<Halo>> HalosOfChoice(const Smg& smg, const Choice& choice) {
-  std::vector<DimId> cut;
+  std::vector<DimId> tiling;
   for (const GridDim& g : choice.grid) {
-    if (g.tile < choice.MostOf(smg, g.dim)) cut.push_back(g.dim);
+    if (g.tile < choice.MostOf(smg, g.dim)) tiling.push_back(g.dim);
   }
-  std::optional<std::vector<Halo>> halos = HalosOf(smg, cut);
+  std::optional<std::vector<Halo>> halos = HalosOf(smg, tiling);
   if (!halos.has_value()) {
-    return RefusalStatus(RefusalCode::kShift, "halos of blocks along ", smg.DimNames(cut),
+    return RefusalStatus(RefusalCode::kShift, "halos of blocks along ", smg.DimNames(tiling),
                          " reach for each other");
   }
   return *std::move(halos);

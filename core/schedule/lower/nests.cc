@@ -253,7 +253,7 @@ class Planner {
       Root root;
     };
     std::vector<Keyed> keyed;
-    std::vector<int> turn = Turns();
+    std::vector<int> turn = SequentialPhases();
     for (int i = 0; i < static_cast<int>(count_); ++i) {
       bool whole_after = IsState(i);
       if (whole_after && section == 2 && group_.IsOutput(op(i).output)) {
@@ -311,7 +311,7 @@ class Planner {
 
   // By op: the stage at which a state takes its tile, which is not before others are updated from
   // it.
-  std::vector<int> Turns() const {
+  std::vector<int> SequentialPhases() const {
     std::vector<int> turn = stage_;
     for (size_t i = 0; i < count_; ++i) {
       if (RoleOf(i) != StreamRole::kUpdate) continue;

@@ -181,7 +181,7 @@ class ProductNest {
     }
     const bool copied = StrideAlong(s, columns, at_.windows, n_) != 1;
     std::vector<DimId> order;
-    for (const SumDim& d : LeastTurns(std::move(dims), is_packed || copied)) order.push_back(d.dim);
+    for (const SumDim& d : LeastJumps(std::move(dims), is_packed || copied)) order.push_back(d.dim);
     if (is_packed) ReorderPacked(packed->second, order, &at_.lowered);
     return order;
   }

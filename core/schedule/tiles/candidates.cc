@@ -31,7 +31,7 @@ constexpr int64_t kMinRows = 8;
 
 // With halos there are more tilings of a group: fewer tilings of the columns are tried, and windows
 // are not tiled shorter than this.
-constexpr size_t kMostColumnCuts = 4;
+constexpr size_t kMostColumnTilings = 4;
 constexpr int64_t kLeastWindowPiece = 16;
 constexpr int64_t kWholeWindow = std::numeric_limits<int64_t>::max();
 
@@ -227,25 +227,25 @@ void Enumerator::AddProductChoices(const Choice& roles, std::vector<Choice>* out
   const int grain = device_.RowGrainOf(RateType(group_, main.op, swap, device_));
   std::vector<int64_t> m_tiles = {m >= 0 ? extent(m) : 1};
   std::vector<int64_t> n_tiles = {n >= 0 ? extent(n) : 1};
-  bool cuts_m = m >= 0 && Parallel(m) && !Contains(windowed_, m);
-  bool cuts_n = n >= 0 && Parallel(n) && !Contains(windowed_, n);
-  if (cuts_m) m_tiles = Tiles(extent(m), std::min<int64_t>(grain, block.m), 512);
-  if (cuts_n) n_tiles = Tiles(extent(n), block.n, 4096);
-  if (!windowed_.empty() && n_tiles.size() > kMostColumnCuts) n_tiles.resize(kMostColumnCuts);
+  bool tiles_m = m >= 0 && Parallel(m) && !Contains(windowed_, m);
+  bool tiles_n = n >= 0 && Parallel(n) && !Contains(windowed_, n);
+  if (tiles_m) m_tiles = Tiles(extent(m), std::min<int64_t>(grain, block.m), 512);
+  if (tiles_n) n_tiles = Tiles(extent(n), block.n, 4096);
+  if (!windowed_.empty() && n_tiles.size() > kMostColumnTilings) n_tiles.resize(kMostColumnTilings);
 
   const TileScore score(group_, device_, products_, !windowed_.empty());
   Shortlist sliced;  // what lies between products comes in slices
   Shortlist kept;    // or as a whole: tiles of images are shorter then
   Choice c = roles;
-  for (const std::vector<GridDim>& windows : WindowCuts()) {
+  for (const std::vector<GridDim>& windows : WindowTilings()) {
     for (int64_t mt : m_tiles) {
       for (int64_t nt : n_tiles) {
         c.grid.clear();
         for (DimId d : parallel_) {
           if (d != m && d != n && !Contains(windowed_, d)) c.grid.push_back({d, 1});
         }
-        if (cuts_n) c.grid.push_back({n, nt});
-        if (cuts_m) c.grid.push_back({m, mt});
+        if (tiles_n) c.grid.push_back({n, nt});
+        if (tiles_m) c.grid.push_back({m, mt});
         c.grid.insert(c.grid.end(), windows.begin(), windows.end());
         Dims window = WindowsOf(c);
         SetBlocks(&c, window);
@@ -317,28 +317,28 @@ bool Enumerator::GatherWindows(Choice* choice) const {
 
 void Enumerator::ShortenFor(const SmgOp& op, const std::vector<DimId>& rows, Choice* choice) const {
   if (windowed_.empty()) return;
-  auto cut = std::find_if(choice->grid.begin(), choice->grid.end(),
-                          [&](const GridDim& g) { return g.dim == windowed_[0]; });
-  if (cut == choice->grid.end() || !Contains(rows, cut->dim)) return;
+  auto tiling = std::find_if(choice->grid.begin(), choice->grid.end(),
+                             [&](const GridDim& g) { return g.dim == windowed_[0]; });
+  if (tiling == choice->grid.end() || !Contains(rows, tiling->dim)) return;
   std::vector<DimId> gathered = rows;
   gathered.insert(gathered.end(), op.reduced.begin(), op.reduced.end());
-  double row = 4 * PointsOf(gathered, WindowsOf(*choice)) / static_cast<double>(cut->tile);
+  double row = 4 * PointsOf(gathered, WindowsOf(*choice)) / static_cast<double>(tiling->tile);
   double room = static_cast<double>(device_.OnChipBytes()) / 2;
-  cut->tile = std::clamp<int64_t>(static_cast<int64_t>(room / row), 1, cut->tile);
+  tiling->tile = std::clamp<int64_t>(static_cast<int64_t>(room / row), 1, tiling->tile);
 }
 
-std::vector<std::vector<GridDim>> Enumerator::WindowCuts() const {
-  std::vector<std::vector<GridDim>> cuts;
+std::vector<std::vector<GridDim>> Enumerator::WindowTilings() const {
+  std::vector<std::vector<GridDim>> tilings;
   if (windowed_.empty()) return {{}};
   DimId outer = windowed_[0];
   for (int64_t tile : Tiles(extent(outer), 1, extent(outer))) {
-    cuts.push_back({{outer, tile}});
+    tilings.push_back({{outer, tile}});
     if (windowed_.size() < 2 || tile == extent(outer)) continue;
     DimId inner = windowed_[1];
     int64_t half = (extent(inner) + 1) / 2;
-    if (half >= kLeastWindowPiece) cuts.push_back({{outer, tile}, {inner, half}});
+    if (half >= kLeastWindowPiece) tilings.push_back({{outer, tile}, {inner, half}});
   }
-  return cuts;
+  return tilings;
 }
 
 bool Enumerator::Lengthen(const ProductShape& main, const std::vector<DimId>& rows, DimId m,
@@ -351,14 +351,14 @@ bool Enumerator::Lengthen(const ProductShape& main, const std::vector<DimId>& ro
   }
   bool changed = false;
   for (size_t g = choice->grid.size(); g-- > 0;) {
-    GridDim& cut = choice->grid[g];
-    if (cut.dim == m || !Contains(rows, cut.dim)) continue;
+    GridDim& tiling = choice->grid[g];
+    if (tiling.dim == m || !Contains(rows, tiling.dim)) continue;
     double most = std::min(device_.least_task_s / seconds, tasks / (4.0 * device_.threads));
     most = std::min(most, static_cast<double>((*window)[static_cast<size_t>(m)] - 1));
-    int64_t tile = std::min(extent(cut.dim), static_cast<int64_t>(most));
+    int64_t tile = std::min(extent(tiling.dim), static_cast<int64_t>(most));
     if (tile <= 1) continue;
-    cut.tile = tile;
-    (*window)[static_cast<size_t>(cut.dim)] = tile;
+    tiling.tile = tile;
+    (*window)[static_cast<size_t>(tiling.dim)] = tile;
     seconds *= static_cast<double>(tile);
     tasks /= static_cast<double>(tile);
     changed = true;
@@ -409,8 +409,8 @@ void Enumerator::AddRowChoices(const Choice& base, std::vector<Choice>* out) {
     double tasks = 1;
     for (DimId d : parallel_) {
       if (tasks >= wanted || extent(d) <= 1) break;
-      double cuts = std::min(static_cast<double>(extent(d)), std::ceil(wanted / tasks));
-      auto tile = static_cast<int64_t>(std::ceil(static_cast<double>(extent(d)) / cuts));
+      double tilings = std::min(static_cast<double>(extent(d)), std::ceil(wanted / tasks));
+      auto tile = static_cast<int64_t>(std::ceil(static_cast<double>(extent(d)) / tilings));
       if (d == parallel_.back()) tile = RoundToVectors(tile, d);
       if (Contains(windowed_, d)) tile = std::min(extent(d), std::max(tile, least_window));
       c.grid.push_back({d, tile});

@@ -104,7 +104,7 @@ class Enumerator {
 
   // Tilings of the dims whose blocks have halos: the outermost in ever shorter tiles, the next one
   // in one piece or two. The others stay whole.
-  std::vector<std::vector<GridDim>> WindowCuts() const;
+  std::vector<std::vector<GridDim>> WindowTilings() const;
 
   // LongestWindows of the blocks of a choice.
   Dims WindowsOf(const Choice& c) const { return LongestWindows(dims_, c.grid, halos_); }

@@ -56,11 +56,11 @@ void FindAccumulators(const Schedule& s, const Block& block, std::vector<int64_t
 std::string SegmentText(const Schedule& s, const Segment& segment) {
   Dims window = LongestWindows(s.dims, segment.grid, segment.halos);
   std::vector<std::string> parts;
-  std::vector<std::string> cuts;
+  std::vector<std::string> tilings;
   for (const GridDim& g : segment.grid) {
-    if (g.tile < s.dim(g.dim).extent) cuts.push_back(StrCat(s.dim(g.dim).name, ":", g.tile));
+    if (g.tile < s.dim(g.dim).extent) tilings.push_back(StrCat(s.dim(g.dim).name, ":", g.tile));
   }
-  if (!cuts.empty()) parts.push_back(StrJoin(cuts, " "));
+  if (!tilings.empty()) parts.push_back(StrJoin(tilings, " "));
   for (const Halo& h : segment.halos) {
     parts.push_back(StrCat("halo ", s.dim(h.dim).name, ":", window[static_cast<size_t>(h.dim)]));
   }

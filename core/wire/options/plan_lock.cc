@@ -3,9 +3,9 @@
 #include <google/protobuf/text_format.h>
 
 #include "core/bundle/plan_variants.h"
-#include "core/wire/basics/cuts.h"
 #include "core/wire/basics/scalars.h"
 #include "core/wire/basics/text_format.h"
+#include "core/wire/basics/tilings.h"
 #include "fusion/v1/plan_lock.pb.h"
 
 namespace fusion {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "core/wire/basics/cuts.h"
 #include "core/wire/basics/scalars.h"
+#include "core/wire/basics/tilings.h"
 #include "fusion/v1/tile_search.pb.h"
 
 namespace fusion {
@@ -21,7 +21,7 @@ absl::Status CheckTimes(std::initializer_list<std::pair<const char*, double>> va
   return absl::OkStatus();
 }
 
-void EncodeTried(const TriedCut& tried, v1::TriedCut* out) {
+void EncodeTried(const TriedTiling& tried, v1::TriedCut* out) {
   EncodeChoice(tried.choice, out->mutable_choice());
   out->set_tiles(TextToWire(tried.tiles));
   out->set_estimated_us(tried.estimated_us);
@@ -32,8 +32,8 @@ void EncodeTried(const TriedCut& tried, v1::TriedCut* out) {
   out->set_reason(TextToWire(tried.reason));
 }
 
-absl::StatusOr<TriedCut> DecodeTried(const v1::TriedCut& wire) {
-  TriedCut tried;
+absl::StatusOr<TriedTiling> DecodeTried(const v1::TriedCut& wire) {
+  TriedTiling tried;
   absl::StatusOr<LockedChoice> choice = DecodeChoice(wire.choice());
   if (!choice.ok()) return InvalidArgument("choice.", Message(choice.status()));
   tried.choice = *std::move(choice);
@@ -55,7 +55,7 @@ absl::StatusOr<TriedCut> DecodeTried(const v1::TriedCut& wire) {
 void EncodeTuned(const TunedKernel& kernel, v1::TunedKernel* out) {
   out->mutable_ops()->Add(kernel.ops.begin(), kernel.ops.end());
   out->set_group(kernel.group);
-  for (const TriedCut& tried : kernel.tried) EncodeTried(tried, out->add_tried());
+  for (const TriedTiling& tried : kernel.tried) EncodeTried(tried, out->add_tried());
   out->set_chosen(kernel.chosen);
   out->set_rival(kernel.rival);
   out->set_pairs(kernel.pairs);

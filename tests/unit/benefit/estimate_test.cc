@@ -161,7 +161,7 @@ TEST(EstimateInTurn, BarriersTakeThePlaceOfLaunches) {
   Estimate two = Of(AddRows(32, 16), Toy());
   EXPECT_NEAR(EstimateInTurn({one}, Toy()).time_us, one.time_us, 1e-9);
   Estimate both = EstimateInTurn({one, two, one}, Toy());
-  EXPECT_NEAR(SavedByTurns(3, Toy()), 2, 1e-9);
+  EXPECT_NEAR(SavedBySequence(3, Toy()), 2, 1e-9);
   EXPECT_NEAR(both.time_us, 2 * one.time_us + two.time_us - 2, 1e-9);
   EXPECT_NEAR(both.launch_us, 2 * one.launch_us + two.launch_us - 2, 1e-9);
   EXPECT_EQ(both.activation_bytes, 2 * one.activation_bytes + two.activation_bytes);

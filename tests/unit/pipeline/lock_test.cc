@@ -113,7 +113,7 @@ TEST_F(LockTest, PinsLaunchesOfSeveralPhases) {
   // And edited.
   PlanLock lock = good;
   const auto choice = static_cast<size_t>(good.groups[whole].choice);
-  std::vector<LockedTurn>& turns = lock.choices[choice].turns;
+  std::vector<LockedSequentialPhase>& turns = lock.choices[choice].turns;
   auto refusal = [&] { return std::string(Message(Refusal(request, lock))); };
   turns[0].ops.push_back(1000);
   EXPECT_THAT(refusal(), HasSubstr(StrCat("lock.groups[", whole, "]: choice.turns[0].ops: 1000")));
@@ -230,7 +230,7 @@ class EditedLockTest : public LockTest {
  protected:
   EditedLockTest() { lock_ = *Ask(request_).lock; }
 
-  LockedCut& cut() { return lock_.choices.at(0).parts.at(0); }
+  LockedTiling& cut() { return lock_.choices.at(0).parts.at(0); }
 
   std::string RefusalText() {
     absl::Status status = Refusal(request_, lock_);
@@ -343,25 +343,25 @@ TEST_F(EditedLockTest, GroupsThatDoNotFitTheGraphAreRefused) {
 
 TEST_F(EditedLockTest, CutsThatAreNotLegalAreRefused) {
   const PlanLock good = lock_;
-  const std::pair<std::function<void(LockedCut*)>, const char*> kCases[] = {
-      {[](LockedCut* c) {
+  const std::pair<std::function<void(LockedTiling*)>, const char*> kCases[] = {
+      {[](LockedTiling* c) {
          c->grid.push_back({"nothing", 4});
        },
        "grid: no dim \"nothing\""},
-      {[](LockedCut* c) { c->grid.push_back(c->grid.back()); }, " twice"},
-      {[](LockedCut* c) { c->grid.back().tile = int64_t{1} << 40; }, "; expected 1..64"},
-      {[](LockedCut* c) { c->grid.back().tile = 0; }, "grid: tile 0 of dim "},
-      {[](LockedCut* c) { c->products.clear(); }, "products: op 0 MatMul has no entry"},
-      {[](LockedCut* c) { c->products.push_back(c->products[0]); }, "products: op 0 twice"},
-      {[](LockedCut* c) { c->products[0].op = 1; }, "products: op 1 is no matrix product"},
-      {[](LockedCut* c) { c->products[0].op = 77; }, "products: op 77 is no matrix product"},
-      {[](LockedCut* c) { c->products[0].rows = 5000; }, "has no block of 5000 rows"},
-      {[](LockedCut* c) { c->products[0].swap = !c->products[0].swap; }, "products: op 0: swap"},
-      {[](LockedCut* c) {
+      {[](LockedTiling* c) { c->grid.push_back(c->grid.back()); }, " twice"},
+      {[](LockedTiling* c) { c->grid.back().tile = int64_t{1} << 40; }, "; expected 1..64"},
+      {[](LockedTiling* c) { c->grid.back().tile = 0; }, "grid: tile 0 of dim "},
+      {[](LockedTiling* c) { c->products.clear(); }, "products: op 0 MatMul has no entry"},
+      {[](LockedTiling* c) { c->products.push_back(c->products[0]); }, "products: op 0 twice"},
+      {[](LockedTiling* c) { c->products[0].op = 1; }, "products: op 1 is no matrix product"},
+      {[](LockedTiling* c) { c->products[0].op = 77; }, "products: op 77 is no matrix product"},
+      {[](LockedTiling* c) { c->products[0].rows = 5000; }, "has no block of 5000 rows"},
+      {[](LockedTiling* c) { c->products[0].swap = !c->products[0].swap; }, "products: op 0: swap"},
+      {[](LockedTiling* c) {
          c->streamed = LockedTile{"nothing", 4};
        },
        "streamed: no dim"},
-      {[](LockedCut* c) {
+      {[](LockedTiling* c) {
          c->streamed = LockedTile{c->grid.back().dim, 4};
        },
        "streamed: "},

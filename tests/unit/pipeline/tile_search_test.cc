@@ -22,7 +22,7 @@ CompileJob JobOf(const std::string& name) {
   return job;
 }
 
-SearchedCut CutOf(const std::string& name, double estimated_us) {
+SearchedTiling TilingOf(const std::string& name, double estimated_us) {
   LockedChoice choice;
   choice.parts = {{.grid = {{name, 8}}, .streamed = {}, .products = {}}};
   return {.choice = choice, .tiles = name, .estimated_us = estimated_us, .job = JobOf(name)};
@@ -33,13 +33,13 @@ SearchedKernel KernelOf(const std::string& name, int others) {
   SearchedKernel kernel{.ops = {static_cast<int>(name[0])},
                         .group = 3,
                         .displaced_bytes = 1 << 20,
-                        .pick = CutOf(StrCat(name, 0), 10)};
+                        .pick = TilingOf(StrCat(name, 0), 10)};
   kernel.others = [=](size_t most) {
-    std::vector<SearchedCut> cuts;
-    for (int i = 1; i <= others && cuts.size() < most; ++i) {
-      cuts.push_back(CutOf(StrCat(name, i), 10 + i));
+    std::vector<SearchedTiling> tilings;
+    for (int i = 1; i <= others && tilings.size() < most; ++i) {
+      tilings.push_back(TilingOf(StrCat(name, i), 10 + i));
     }
-    return absl::StatusOr<std::vector<SearchedCut>>(std::move(cuts));
+    return absl::StatusOr<std::vector<SearchedTiling>>(std::move(tilings));
   };
   return kernel;
 }

@@ -102,7 +102,7 @@ TEST(AllInOne, ASmallModelIsOneLaunch) {
     EXPECT_EQ(CountAllInOne(joined), 1);
     EXPECT_EQ(ChosenOf(joined).name, kAllInOnePoint);
     EXPECT_THAT(ChosenOf(joined).reason, HasSubstr("latency is wanted"));
-    double saved = SavedByTurns(static_cast<size_t>(apart.totals.launches), device);
+    double saved = SavedBySequence(static_cast<size_t>(apart.totals.launches), device);
     EXPECT_GT(saved, 0);
     EXPECT_NEAR(joined.totals.estimated_us, apart.totals.estimated_us - saved, 1e-9);
     EXPECT_NEAR(ChosenOf(joined).latency_us, joined.totals.estimated_us, 1e-9);
@@ -133,7 +133,8 @@ PlannedModel NodesInTurn(const Graph& graph, const DeviceSpec& device) {
   model.program = BuildProgram(graph).value();
   GroupEvaluator evaluator(model.program, device, options, nullptr);
   Grouping joined =
-      JoinInTurn(GroupByNode(graph, &evaluator).value(), /*unfused_nodes=*/{}, &evaluator).value();
+      JoinSequential(GroupByNode(graph, &evaluator).value(), /*unfused_nodes=*/{}, &evaluator)
+          .value();
   absl::Status status = Assemble(graph, ProgramOf::kGraph, joined, &evaluator, &model);
   FUSION_CHECK(status.ok(), Message(status));
   return model;

@@ -321,16 +321,16 @@ TEST(Registered, OtherKernelsAreCutAsMeasured) {
                        {.choice = other.choice, .tiles = other.tiles}};
         const TileSearch search{
             .level = 1, .state = TileSearchState::kDone, .kernels = {std::move(tuned)}};
-        auto cut = MakePlan(graph, device, options, nullptr, {}, registered, &search);
-        ASSERT_TRUE(cut.ok()) << cut.status();
-        EXPECT_EQ(cut->groups, model->groups);
-        EXPECT_EQ(Registered(*cut), Registered(*model));
-        EXPECT_EQ(cut->plan.fallbacks, model->plan.fallbacks);
-        ASSERT_THAT(cut->plan.search.kernels, SizeIs(1));
-        const int group = cut->plan.search.kernels[0].group;
+        auto tiling = MakePlan(graph, device, options, nullptr, {}, registered, &search);
+        ASSERT_TRUE(tiling.ok()) << tiling.status();
+        EXPECT_EQ(tiling->groups, model->groups);
+        EXPECT_EQ(Registered(*tiling), Registered(*model));
+        EXPECT_EQ(tiling->plan.fallbacks, model->plan.fallbacks);
+        ASSERT_THAT(tiling->plan.search.kernels, SizeIs(1));
+        const int group = tiling->plan.search.kernels[0].group;
         ASSERT_GE(group, 0);
-        const int at = cut->plan.groups[static_cast<size_t>(group)].kernel;
-        EXPECT_EQ(cut->kernels[static_cast<size_t>(at)].text, other.kernel.text);
+        const int at = tiling->plan.groups[static_cast<size_t>(group)].kernel;
+        EXPECT_EQ(tiling->kernels[static_cast<size_t>(at)].text, other.kernel.text);
         ++tried;
       }
     }

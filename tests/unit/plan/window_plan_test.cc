@@ -15,8 +15,8 @@ using ::testing::HasSubstr;
 
 struct PlanCase {
   const char* name;
-  const char* nodes;  // from %3 on: %0 is the image, %1 and %2 are 3x3 weights
-  const char* cut;    // a part of how the one kernel is cut
+  const char* nodes;   // from %3 on: %0 is the image, %1 and %2 are 3x3 weights
+  const char* tiling;  // a part of how the one kernel is cut
 };
 
 constexpr const char* kPool = "{kernel_shape=[3, 3], pads=[1, 1, 1, 1], strides=[2, 2]}";
@@ -107,7 +107,7 @@ TEST_P(WindowPlans, AreOneKernel) {
   PlannedModel model = PlanOf(GetParam().nodes, DeviceNamed("intel-skylake-server", 4));
   ASSERT_EQ(model.plan.launches.size(), 1);
   const PlanGroup& group = model.plan.groups[static_cast<size_t>(model.plan.launches[0].group)];
-  EXPECT_THAT(group.tiles, HasSubstr(GetParam().cut));
+  EXPECT_THAT(group.tiles, HasSubstr(GetParam().tiling));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, WindowPlans, ::testing::ValuesIn(kPlanCases),

@@ -24,19 +24,19 @@ const std::vector<SumDim> kChannelsLast = {{0, 32, 1, 9}, {1, 3, 960, 3}, {2, 3,
 const std::vector<SumDim> kChannelsFirst = {{0, 32, 960, 9}, {1, 3, 32, 3}, {2, 3, 1, 1}};
 
 TEST(SumOrder, WalksRowsAsTheyLieWhereColumnsAreLaidOut) {
-  const std::vector<SumDim> best = LeastTurns(kChannelsLast, /*laid_out=*/true);
+  const std::vector<SumDim> best = LeastJumps(kChannelsLast, /*laid_out=*/true);
   EXPECT_EQ(Order(best), (std::vector<DimId>{1, 2, 0}));
-  EXPECT_LT(TurnsOfSum(best), TurnsOfSum(kChannelsLast));
+  EXPECT_LT(JumpsOfSum(best), JumpsOfSum(kChannelsLast));
 }
 
 TEST(SumOrder, ASumThatBothOperandsWalkWithoutAGapHasNoTurns) {
   const std::vector<SumDim> dense = {{0, 32, 9, 9}, {1, 3, 3, 3}, {2, 3, 1, 1}};
-  EXPECT_EQ(TurnsOfSum(dense), 0);
-  EXPECT_EQ(Order(LeastTurns(dense, false)), Order(dense));
+  EXPECT_EQ(JumpsOfSum(dense), 0);
+  EXPECT_EQ(Order(LeastJumps(dense, false)), Order(dense));
 }
 
 TEST(SumOrder, WithoutAGapThroughTheRowsTheLongestRunIsInnermost) {
-  EXPECT_EQ(LeastTurns(kChannelsFirst, /*laid_out=*/true).back().dim, 0);
+  EXPECT_EQ(LeastJumps(kChannelsFirst, /*laid_out=*/true).back().dim, 0);
 }
 
 TEST(SumOrder, NoOrderTurnsLess) {
@@ -47,18 +47,18 @@ TEST(SumOrder, NoOrderTurnsLess) {
     for (int d = 0, n = 1 + below(4); d < n; ++d) {
       dims.push_back({d, 1.0 + below(5), 1 + below(6), 1 + below(6)});
     }
-    const std::vector<SumDim> best = LeastTurns(dims, /*laid_out=*/false);
+    const std::vector<SumDim> best = LeastJumps(dims, /*laid_out=*/false);
     ASSERT_EQ(best.size(), dims.size());
-    EXPECT_LE(TurnsOfSum(best), TurnsOfSum(dims));
+    EXPECT_LE(JumpsOfSum(best), JumpsOfSum(dims));
     // Columns that lie as they are walked cost no turns of their own.
-    EXPECT_LE(TurnsOfSum(LeastTurns(dims, /*laid_out=*/true)), TurnsOfSum(best));
+    EXPECT_LE(JumpsOfSum(LeastJumps(dims, /*laid_out=*/true)), JumpsOfSum(best));
     std::vector<SumDim> other = dims;
     for (int k = 0; k < 30; ++k) {
       std::shuffle(other.begin(), other.end(), random);
       EXPECT_TRUE(std::is_permutation(
           other.begin(), other.end(), best.begin(),
           [](const SumDim& a, const SumDim& b) { return a.dim == b.dim && a.rows == b.rows; }));
-      EXPECT_LE(TurnsOfSum(best), TurnsOfSum(other));
+      EXPECT_LE(JumpsOfSum(best), JumpsOfSum(other));
     }
   }
 }

@@ -18,7 +18,7 @@ TEST_P(WindowSchedules, EqualTheEvaluator) {
   WholeProgram whole = WholeOf(c);
   DeviceSpec device = DeviceNamed("generic-avx2", 2);
   int with_halos = 0;
-  for (const Choice& choice : WindowCuts(whole.group, device)) {
+  for (const Choice& choice : WindowTilings(whole.group, device)) {
     auto lowered = Lower(whole.group, choice, device, false);
     ASSERT_TRUE(lowered.ok()) << lowered.status();
     const Schedule& schedule = lowered->schedule;

@@ -31,10 +31,10 @@ TEST(WireLock, EveryFieldTravels) {
   EXPECT_EQ(FieldCount<LockedGroup>(), WireFieldCount<v1::LockedGroup>());
   EXPECT_EQ(FieldCount<LockedBody>(), WireFieldCount<v1::LockedBody>());
   EXPECT_EQ(FieldCount<LockedVariant>(), WireFieldCount<v1::LockedVariant>());
-  EXPECT_EQ(FieldCount<LockedTurn>(), WireFieldCount<v1::LockedTurn>());
+  EXPECT_EQ(FieldCount<LockedSequentialPhase>(), WireFieldCount<v1::LockedTurn>());
   EXPECT_EQ(FieldCount<LockedChoice>(), WireFieldCount<v1::LockedChoice>());
   // Split and phases are one message; a cut that has it has nothing else.
-  EXPECT_EQ(FieldCount<LockedCut>(), WireFieldCount<v1::LockedCut>() + 2);
+  EXPECT_EQ(FieldCount<LockedTiling>(), WireFieldCount<v1::LockedCut>() + 2);
   EXPECT_EQ(FieldCount<LockedProduct>(), WireFieldCount<v1::LockedProduct>());
   EXPECT_EQ(FieldCount<LockedTile>(), WireFieldCount<v1::LockedTile>());
   // A repeat has a body, all else a choice. Bodies and variants are of the same messages.

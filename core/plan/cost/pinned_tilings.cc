@@ -13,27 +13,27 @@
 namespace fusion {
 
 // Lowers `made->group` with an untrusted tiling.
-absl::Status GroupEvaluator::CutAs(const LockedCut& cut, GroupChoice* made) const {
+absl::Status GroupEvaluator::ApplyTiling(const LockedTiling& tiling, GroupChoice* made) const {
   const bool bitwise = Candidates().bitwise;
   const LockUse use = options_.lock == nullptr ? LockUse::kAsIs : options_.lock->use;
-  ASSIGN_OR_RETURN(Choice choice, ChoiceFrom(cut, made->group, device_, bitwise, use));
+  ASSIGN_OR_RETURN(Choice choice, ChoiceFrom(tiling, made->group, device_, bitwise, use));
   absl::StatusOr<Lowered> lowered = Lower(made->group, choice, device_, bitwise);
   if (!lowered.ok()) return InvalidArgument("no schedule: ", Message(lowered.status()));
   RETURN_IF_ERROR(Verify(lowered->schedule));
   std::string misfit = Misfit(NeedOnChip(lowered->schedule, device_), device_);
   if (!misfit.empty() && use != LockUse::kMember) return InvalidArgument(misfit);
   made->lowered = *std::move(lowered);
-  made->cut = cut;
+  made->tiling = tiling;
   if (use != LockUse::kMember) {
-    made->cut.extents.clear();
-    for (const SmgDim& d : made->group.smg.dims) made->cut.extents.push_back(d.extent);
+    made->tiling.extents.clear();
+    for (const SmgDim& d : made->group.smg.dims) made->tiling.extents.push_back(d.extent);
   }
   made->estimate = EstimateKernel(made->lowered.schedule, device_);
   return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::MakePinned(
-    const std::vector<LoopId>& loops, const LockedCut& cut) {
+    const std::vector<LoopId>& loops, const LockedTiling& tiling) {
   if (HasOpaque(program_, loops)) {
     if (loops.size() > 1) return InvalidArgument("an opaque op is a kernel of its own");
     ASSIGN_OR_RETURN(std::shared_ptr<GroupChoice> opaque, ChoiceOfOpaque(loops[0]));
@@ -42,24 +42,24 @@ absl::StatusOr<std::shared_ptr<const GroupChoice>> GroupEvaluator::MakePinned(
   auto made = std::make_shared<GroupChoice>();
   Refusal refusal = Extract(loops, kNoValue, made.get());
   if (!refusal.empty()) return InvalidArgument("no kernel holds its ops: ", refusal.ToString());
-  if (!cut.split.has_value()) {
-    RETURN_IF_ERROR(CutAs(cut, made.get()));
+  if (!tiling.split.has_value()) {
+    RETURN_IF_ERROR(ApplyTiling(tiling, made.get()));
     return std::shared_ptr<const GroupChoice>(std::move(made));
   }
   if (Candidates().bitwise) return InvalidArgument("split: sums in index order are not split");
-  ASSIGN_OR_RETURN(DimId dim, DimOf("split", cut.split->dim, made->group.smg));
-  absl::StatusOr<SplitGroups> groups = SplitGroup(made->group, dim, cut.split->tile);
+  ASSIGN_OR_RETURN(DimId dim, DimOf("split", tiling.split->dim, made->group.smg));
+  absl::StatusOr<SplitGroups> groups = SplitGroup(made->group, dim, tiling.split->tile);
   if (!groups.ok()) return InvalidArgument("split: ", Message(groups.status()));
   std::vector<std::shared_ptr<const GroupChoice>> phases;
   for (FusionGroup* group : {&groups->partial, &groups->merge}) {
     auto phase = std::make_shared<GroupChoice>();
     phase->group = std::move(*group);
-    absl::Status status = CutAs(cut.phases[phases.size()], phase.get());
+    absl::Status status = ApplyTiling(tiling.phases[phases.size()], phase.get());
     if (!status.ok()) return Annotate(status, phases.empty() ? "split.partial" : "split.merge");
     phases.push_back(std::move(phase));
   }
   ASSIGN_OR_RETURN(std::shared_ptr<GroupChoice> joined,
-                   JoinPhases(made->group, *cut.split, std::move(phases), device_));
+                   JoinPhases(made->group, *tiling.split, std::move(phases), device_));
   std::vector<ValueId> values = Values(loops);
   Complete(loops, {loops}, {values, values}, joined.get());
   return std::shared_ptr<const GroupChoice>(std::move(joined));

@@ -1,4 +1,4 @@
-#include "core/wire/basics/cuts.h"
+#include "core/wire/basics/tilings.h"
 
 #include "core/tensor/shape.h"
 #include "core/wire/basics/scalars.h"
@@ -12,10 +12,10 @@ void EncodeTile(const LockedTile& tile, v1::LockedTile* wire) {
   wire->set_tile(tile.tile);
 }
 
-void EncodeCut(const LockedCut& cut, v1::LockedCut* out) {
-  for (const LockedTile& tile : cut.grid) EncodeTile(tile, out->add_grid());
-  if (cut.streamed.has_value()) EncodeTile(*cut.streamed, out->mutable_streamed());
-  for (const LockedProduct& product : cut.products) {
+void EncodeTiling(const LockedTiling& tiling, v1::LockedCut* out) {
+  for (const LockedTile& tile : tiling.grid) EncodeTile(tile, out->add_grid());
+  if (tiling.streamed.has_value()) EncodeTile(*tiling.streamed, out->mutable_streamed());
+  for (const LockedProduct& product : tiling.products) {
     v1::LockedProduct* wire = out->add_products();
     wire->set_op(product.op);
     wire->set_swap(product.swap);
@@ -23,12 +23,12 @@ void EncodeCut(const LockedCut& cut, v1::LockedCut* out) {
     wire->set_columns(product.columns);
     wire->set_stage_rows(product.stage_rows);
   }
-  if (cut.split.has_value()) {
+  if (tiling.split.has_value()) {
     v1::LockedSplit* split = out->mutable_split();
-    split->set_dim(TextToWire(cut.split->dim));
-    split->set_parts(static_cast<int>(cut.split->tile));
-    EncodeCut(cut.phases[0], split->mutable_partial());
-    EncodeCut(cut.phases[1], split->mutable_merge());
+    split->set_dim(TextToWire(tiling.split->dim));
+    split->set_parts(static_cast<int>(tiling.split->tile));
+    EncodeTiling(tiling.phases[0], split->mutable_partial());
+    EncodeTiling(tiling.phases[1], split->mutable_merge());
   }
 }
 
@@ -46,19 +46,19 @@ absl::StatusOr<LockedProduct> DecodeProduct(const v1::LockedProduct& wire) {
   return LockedProduct{wire.op(), wire.swap(), wire.rows(), wire.columns(), wire.stage_rows()};
 }
 
-absl::StatusOr<LockedCut> DecodePhase(const v1::LockedCut& wire) {
-  LockedCut cut;
-  RETURN_IF_ERROR(DecodeParts("grid", wire.grid(), DecodeTile, &cut.grid));
+absl::StatusOr<LockedTiling> DecodePhase(const v1::LockedCut& wire) {
+  LockedTiling tiling;
+  RETURN_IF_ERROR(DecodeParts("grid", wire.grid(), DecodeTile, &tiling.grid));
   if (wire.has_streamed()) {
     absl::StatusOr<LockedTile> streamed = DecodeTile(wire.streamed());
     if (!streamed.ok()) return InvalidArgument("streamed.", Message(streamed.status()));
-    cut.streamed = *std::move(streamed);
+    tiling.streamed = *std::move(streamed);
   }
-  RETURN_IF_ERROR(DecodeParts("products", wire.products(), DecodeProduct, &cut.products));
-  return cut;
+  RETURN_IF_ERROR(DecodeParts("products", wire.products(), DecodeProduct, &tiling.products));
+  return tiling;
 }
 
-absl::StatusOr<LockedCut> DecodeCut(const v1::LockedCut& wire) {
+absl::StatusOr<LockedTiling> DecodeTiling(const v1::LockedCut& wire) {
   if (!wire.has_split()) return DecodePhase(wire);
   if (wire.grid_size() > 0 || wire.has_streamed() || wire.products_size() > 0) {
     return InvalidArgument("split: with grid, streamed or products; its phases have those");
@@ -66,21 +66,21 @@ absl::StatusOr<LockedCut> DecodeCut(const v1::LockedCut& wire) {
   const v1::LockedSplit& split = wire.split();
   RETURN_IF_ERROR(CheckName("split.dim", split.dim()));
   RETURN_IF_ERROR(CheckBetween("split.parts", split.parts(), 2, kMostSplitParts));
-  LockedCut cut;
-  cut.split = LockedTile{split.dim(), split.parts()};
+  LockedTiling tiling;
+  tiling.split = LockedTile{split.dim(), split.parts()};
   for (bool merge : {false, true}) {
     std::string_view field = merge ? "split.merge" : "split.partial";
     const v1::LockedCut& phase = merge ? split.merge() : split.partial();
     if (phase.has_split()) return InvalidArgument(field, ".split: a phase is not split again");
-    absl::StatusOr<LockedCut> decoded = DecodePhase(phase);
+    absl::StatusOr<LockedTiling> decoded = DecodePhase(phase);
     if (!decoded.ok()) return InvalidArgument(field, ".", Message(decoded.status()));
-    cut.phases.push_back(*std::move(decoded));
+    tiling.phases.push_back(*std::move(decoded));
   }
-  return cut;
+  return tiling;
 }
 
-absl::StatusOr<LockedTurn> DecodeTurn(const v1::LockedTurn& wire) {
-  LockedTurn turn;
+absl::StatusOr<LockedSequentialPhase> DecodeTurn(const v1::LockedTurn& wire) {
+  LockedSequentialPhase turn;
   RETURN_IF_ERROR(DecodeOps(wire.ops(), &turn.ops));
   turn.choice = wire.choice();
   return turn;
@@ -116,8 +116,8 @@ absl::Status DecodeOps(const google::protobuf::RepeatedField<int>& wire, std::ve
 }
 
 void EncodeChoice(const LockedChoice& choice, v1::LockedChoice* out) {
-  for (const LockedCut& cut : choice.parts) EncodeCut(cut, out->add_parts());
-  for (const LockedTurn& turn : choice.turns) {
+  for (const LockedTiling& tiling : choice.parts) EncodeTiling(tiling, out->add_parts());
+  for (const LockedSequentialPhase& turn : choice.turns) {
     v1::LockedTurn* part = out->add_turns();
     part->mutable_ops()->Add(turn.ops.begin(), turn.ops.end());
     part->set_choice(turn.choice);
@@ -142,7 +142,7 @@ absl::StatusOr<LockedChoice> DecodeChoice(const v1::LockedChoice& wire) {
   }
   if (wire.pipelines_size() > 0) return InvalidArgument("pipelines: without turns");
   RETURN_IF_ERROR(CheckCount("parts", wire.parts_size(), 1, kMaxItems));
-  RETURN_IF_ERROR(DecodeParts("parts", wire.parts(), DecodeCut, &choice.parts));
+  RETURN_IF_ERROR(DecodeParts("parts", wire.parts(), DecodeTiling, &choice.parts));
   return choice;
 }
 

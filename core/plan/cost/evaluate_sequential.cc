@@ -7,35 +7,37 @@
 
 namespace fusion {
 
-absl::StatusOr<const GroupVerdict*> GroupEvaluator::EvaluateInTurn(const Turns& turns) {
+absl::StatusOr<const GroupVerdict*> GroupEvaluator::EvaluateSequential(
+    const SequentialPhases& turns) {
   if (turns.size() == 1) return Evaluate(turns[0]);
   RETURN_IF_ERROR(CheckCancel());
-  ASSIGN_OR_RETURN(const Known* known, FindInTurn(turns));
+  ASSIGN_OR_RETURN(const Known* known, FindSequential(turns));
   return &known->verdict;
 }
 
-absl::StatusOr<const GroupChoice*> GroupEvaluator::ChooseInTurn(const Turns& turns) {
+absl::StatusOr<const GroupChoice*> GroupEvaluator::ChooseSequential(const SequentialPhases& turns) {
   if (turns.size() == 1) return Choose(turns[0]);
-  ASSIGN_OR_RETURN(const Known* known, FindInTurn(turns));
+  ASSIGN_OR_RETURN(const Known* known, FindSequential(turns));
   FUSION_CHECK(known->choice != nullptr, "a launch of a plan has a schedule");
   return known->choice.get();
 }
 
-absl::Status GroupEvaluator::PinInTurn(const Turns& turns,
-                                       const std::vector<LockedPipeline>& pipelines) {
+absl::Status GroupEvaluator::PinSequential(const SequentialPhases& turns,
+                                           const std::vector<LockedPipeline>& pipelines) {
   RETURN_IF_ERROR(CheckCancel());
   const std::vector<LoopId> loops = UnionOf(turns);
-  ASSIGN_OR_RETURN(Known pinned, JoinInTurn(loops, turns, &pipelines));
+  ASSIGN_OR_RETURN(Known pinned, JoinSequential(loops, turns, &pipelines));
   if (!pinned.verdict.refusal.empty()) {
     return InvalidArgument("turns: ", pinned.verdict.refusal.ToString());
   }
   const std::vector<PhasePipeline> wanted = pinned.choice->pipelines;
-  auto known = in_turn_.try_emplace(KeyInTurn(loops, turns), std::move(pinned)).first;
+  auto known = sequential_.try_emplace(SequentialKey(loops, turns), std::move(pinned)).first;
   if (known->second.choice->pipelines == wanted) return absl::OkStatus();
   return InvalidArgument("pipelines: an equal group before it has others");
 }
 
-std::vector<int> GroupEvaluator::KeyInTurn(const std::vector<LoopId>& loops, const Turns& turns) {
+std::vector<int> GroupEvaluator::SequentialKey(const std::vector<LoopId>& loops,
+                                               const SequentialPhases& turns) {
   std::vector<int> key = Key(loops);
   std::vector<int> turn_of(loops.size(), 0);
   for (size_t i = 0; i < turns.size(); ++i) {
@@ -48,20 +50,21 @@ std::vector<int> GroupEvaluator::KeyInTurn(const std::vector<LoopId>& loops, con
   return key;
 }
 
-absl::StatusOr<const GroupEvaluator::Known*> GroupEvaluator::FindInTurn(const Turns& turns) {
+absl::StatusOr<const GroupEvaluator::Known*> GroupEvaluator::FindSequential(
+    const SequentialPhases& turns) {
   const std::vector<LoopId> loops = UnionOf(turns);
   if (HasRepeat(program_, loops)) return Find(loops);
-  std::vector<int> key = KeyInTurn(loops, turns);
-  auto known = in_turn_.find(key);
-  if (known == in_turn_.end()) {
-    ASSIGN_OR_RETURN(Known found, JoinInTurn(loops, turns, nullptr));
-    known = in_turn_.emplace(std::move(key), std::move(found)).first;
+  std::vector<int> key = SequentialKey(loops, turns);
+  auto known = sequential_.find(key);
+  if (known == sequential_.end()) {
+    ASSIGN_OR_RETURN(Known found, JoinSequential(loops, turns, nullptr));
+    known = sequential_.emplace(std::move(key), std::move(found)).first;
   }
   return &known->second;
 }
 
-absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinInTurn(
-    const std::vector<LoopId>& loops, const Turns& turns,
+absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinSequential(
+    const std::vector<LoopId>& loops, const SequentialPhases& turns,
     const std::vector<LockedPipeline>* pinned) {
   Known known;
   known.verdict.refusal =
