@@ -14,30 +14,32 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // The decisions of a tiling, word by word; more detailed than the tiles in a plan.
-void AddWords(const LockedCut& cut, const std::string& phase, std::vector<std::string>* words) {
+void AddWords(const LockedTiling& tiling, const std::string& phase,
+              std::vector<std::string>* words) {
   auto add = [&](const auto&... parts) { words->push_back(StrCat(phase, parts...)); };
-  for (const LockedTile& tile : cut.grid) add(tile.dim, ":", tile.tile);
-  if (cut.streamed.has_value()) add("streams ", cut.streamed->dim, ":", cut.streamed->tile);
-  for (const LockedProduct& product : cut.products) {
+  for (const LockedTile& tile : tiling.grid) add(tile.dim, ":", tile.tile);
+  if (tiling.streamed.has_value())
+    add("streams ", tiling.streamed->dim, ":", tiling.streamed->tile);
+  for (const LockedProduct& product : tiling.products) {
     add("product ", product.op, " by ", product.rows, "x", product.columns,
         product.swap ? " swapped" : "", product.stage_rows ? ", rows copied" : "");
   }
-  if (!cut.split.has_value()) return;
-  add(cut.split->dim, " in ", cut.split->tile, " parts");
-  AddWords(cut.phases[0], "parts ", words);
-  AddWords(cut.phases[1], "merge ", words);
+  if (!tiling.split.has_value()) return;
+  add(tiling.split->dim, " in ", tiling.split->tile, " parts");
+  AddWords(tiling.phases[0], "parts ", words);
+  AddWords(tiling.phases[1], "merge ", words);
 }
 
 std::vector<std::string> WordsOf(const LockedChoice& choice) {
   std::vector<std::string> words;
-  for (const LockedCut& cut : choice.parts) AddWords(cut, "", &words);
+  for (const LockedTiling& tiling : choice.parts) AddWords(tiling, "", &words);
   return words;
 }
 
 // The words of a tiling that differ from the chosen one.
-std::vector<std::string> Unlike(const LockedChoice& cut, const LockedChoice& pick) {
+std::vector<std::string> Unlike(const LockedChoice& tiling, const LockedChoice& pick) {
   const std::vector<std::string> known = WordsOf(pick);
-  const std::vector<std::string> own = WordsOf(cut);
+  const std::vector<std::string> own = WordsOf(tiling);
   std::vector<std::string> unlike;
   for (const std::string& word : own) {
     if (!Contains(known, word)) unlike.push_back(word);
@@ -49,15 +51,15 @@ std::vector<std::string> Unlike(const LockedChoice& cut, const LockedChoice& pic
   return unlike;
 }
 
-std::string TilesCell(const TunedKernel& kernel, const TriedCut& cut) {
+std::string TilesCell(const TunedKernel& kernel, const TriedTiling& tiling) {
   constexpr size_t kMostWords = 3;
-  std::vector<std::string> words = Unlike(cut.choice, kernel.tried[0].choice);
+  std::vector<std::string> words = Unlike(tiling.choice, kernel.tried[0].choice);
   if (words.size() > kMostWords) {
     words.resize(kMostWords);
     words.emplace_back("...");
   }
-  return StrCat(cut.tiles, words.empty() ? "" : StrCat(" (", StrJoin(words, "; "), ")"),
-                cut.reason.empty() ? "" : StrCat("; not timed: ", cut.reason));
+  return StrCat(tiling.tiles, words.empty() ? "" : StrCat(" (", StrJoin(words, "; "), ")"),
+                tiling.reason.empty() ? "" : StrCat("; not timed: ", tiling.reason));
 }
 
 std::string TriedTable(const TunedKernel& kernel) {
@@ -69,29 +71,30 @@ std::string TriedTable(const TunedKernel& kernel) {
                {"runs", Table::kRight},
                {"tiles", Table::kCut}});
   for (size_t i = 0; i < kernel.tried.size(); ++i) {
-    const TriedCut& cut = kernel.tried[i];
-    const bool timed = cut.runs > 0;
+    const TriedTiling& tiling = kernel.tried[i];
+    const bool timed = tiling.runs > 0;
     const bool chosen = static_cast<int>(i) == kernel.chosen;
     const std::string name = i == 0 ? "the model's" : "";
-    table.Add({StrCat(i), chosen ? StrCat(name, name.empty() ? "" : ", ", "chosen") : name,
-               HumanMicroseconds(cut.estimated_us), timed ? HumanMicroseconds(cut.median_us) : "-",
-               timed ? StrCat(HumanMicroseconds(cut.low_us), " .. ", HumanMicroseconds(cut.high_us))
-                     : "-",
-               timed ? StrCat(cut.runs) : "-", TilesCell(kernel, cut)});
+    table.Add(
+        {StrCat(i), chosen ? StrCat(name, name.empty() ? "" : ", ", "chosen") : name,
+         HumanMicroseconds(tiling.estimated_us), timed ? HumanMicroseconds(tiling.median_us) : "-",
+         timed ? StrCat(HumanMicroseconds(tiling.low_us), " .. ", HumanMicroseconds(tiling.high_us))
+               : "-",
+         timed ? StrCat(tiling.runs) : "-", TilesCell(kernel, tiling)});
   }
   return table.ToString();
 }
 
-Json TriedJson(const TriedCut& cut, const TriedCut& pick) {
-  Json out = {{"tiles", cut.tiles},
-              {"unlike_pick", Unlike(cut.choice, pick.choice)},
-              {"estimated_us", cut.estimated_us},
-              {"runs", cut.runs}};
-  auto figure = [&cut](double us) { return cut.runs > 0 ? Json(us) : Json(); };
-  out["median_us"] = figure(cut.median_us);
-  out["low_us"] = figure(cut.low_us);
-  out["high_us"] = figure(cut.high_us);
-  out["reason"] = cut.reason;
+Json TriedJson(const TriedTiling& tiling, const TriedTiling& pick) {
+  Json out = {{"tiles", tiling.tiles},
+              {"unlike_pick", Unlike(tiling.choice, pick.choice)},
+              {"estimated_us", tiling.estimated_us},
+              {"runs", tiling.runs}};
+  auto figure = [&tiling](double us) { return tiling.runs > 0 ? Json(us) : Json(); };
+  out["median_us"] = figure(tiling.median_us);
+  out["low_us"] = figure(tiling.low_us);
+  out["high_us"] = figure(tiling.high_us);
+  out["reason"] = tiling.reason;
   return out;
 }
 
@@ -136,7 +139,8 @@ Json SearchJson(const TileSearch& search) {
   Json kernels = Json::array();
   for (const TunedKernel& kernel : search.kernels) {
     Json tried = Json::array();
-    for (const TriedCut& cut : kernel.tried) tried.push_back(TriedJson(cut, kernel.tried[0]));
+    for (const TriedTiling& tiling : kernel.tried)
+      tried.push_back(TriedJson(tiling, kernel.tried[0]));
     Json json = {
         {"group", kernel.group},       {"loop_ops", kernel.ops},   {"chosen", kernel.chosen},
         {"rival", kernel.rival},       {"pairs", kernel.pairs},    {"ratio", Json()},

@@ -13,8 +13,8 @@ namespace fusion {
 std::string SearchLine(const TileSearch& search);
 /// The summary and a table of all kernels; empty if no search was requested.
 std::string SearchText(const Plan& plan);
-/// Null if no search was requested. Has "kernels" only if `search` has them: a plan of an
-/// explanation.
+/// Null if no search was requested. Has "kernels" only if `search` lists them: plans in
+/// explanations do, other plans do not.
 nlohmann::ordered_json SearchJson(const TileSearch& search);
 
 }  // namespace fusion
