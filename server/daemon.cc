@@ -488,7 +488,7 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<WorkerPool> workers_;
   std::unique_ptr<JobMemory> job_memory_;  // of pipeline_
   PipelineOptions pipeline_options_;
-  Capabilities capabilities_;  // without `sandbox`
+  Capabilities capabilities_;  // of CapabilitiesOf: some fields are empty
   std::unique_ptr<FusionPipeline> pipeline_;
   std::unique_ptr<LatencyBook> book_;
   std::unique_ptr<ResponseCache> warm_;

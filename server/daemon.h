@@ -17,7 +17,8 @@ struct Programs {
 /// The programs in the directory of the running program.
 Programs SiblingPrograms();
 
-/// The whole server: starts its parts in order, stops them in the reverse order.
+/// The whole server: starts its parts in order and stops them in the reverse order. The destructor
+/// calls Stop, then closes the admin port and the store.
 ///
 ///   ASSIGN_OR_RETURN(auto daemon, Daemon::Start(config, SiblingPrograms(), logger));
 ///   ... wait for a signal ...
@@ -30,14 +31,15 @@ class Daemon {
 
   /// Starts the server; it serves calls when this returns. Logs "listening" with the addresses.
   /// FailedPrecondition, naming what the operator can do: an address or the store is in use, the
-  /// sandbox does not work here. Without a compiler it starts and logs that. `logger` must outlive
+  /// sandbox does not work here, other users can write a file. Other errors, such as a missing or
+  /// invalid file, name the flag. Without a compiler it starts and logs that. `logger` must outlive
   /// the result.
   static absl::StatusOr<std::unique_ptr<Daemon>> Start(const ServerConfig& config,
                                                        const Programs& programs, Logger& logger);
 
   /// Stops in steps: reports "not ready" for config.drain_seconds, so that load balancers notice;
-  /// refuses new calls and gives running ones config.grace_seconds; ends the workers; closes the
-  /// store. Blocks until all is done. Idempotent.
+  /// refuses new calls and gives running ones config.grace_seconds; ends the workers and the
+  /// pipeline. Blocks until all is done. Idempotent.
   virtual void Stop() = 0;
 
   /// Skips the remaining drain and grace periods of a running Stop. Any thread.

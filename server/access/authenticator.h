@@ -42,8 +42,8 @@ class Authenticator {
                                                              Logger& logger);
 
   /// Tenant, identity and roles of the caller. If there are both a token and a certificate, the
-  /// token decides. Unauthenticated: there is neither, or the token is unknown or expired.
-  /// PermissionDenied: token and certificate belong to different tenants.
+  /// token decides. Unauthenticated: there is neither, or the token is malformed, unknown or
+  /// expired. PermissionDenied: token and certificate belong to different tenants.
   absl::StatusOr<Caller> Identify(const Credentials& credentials,
                                   std::chrono::system_clock::time_point now) const;
 

@@ -15,7 +15,7 @@ namespace fusion {
 
 struct AdmissionLimits {
   int threads = 64;
-  int spare_threads = 0;  // extra threads for tenants with fewer calls on threads than this
+  int spare_threads = 0;  // extra threads, for tenants with fewer than this number of running calls
   int64_t queue = 256;    // calls that may wait while all threads are busy
   int64_t inflight_bytes = int64_t{256} << 20;  // held by all calls together
   int64_t streams = 1024;                       // calls that stream their answers

@@ -55,8 +55,8 @@ class CallTracker final : public grpc::ContextAllocator {
   /// previous value. Shared objects count once in the total and once for each peer.
   /// ResourceExhausted with kRetryAfter if the total would exceed Most::answer_bytes and the peer
   /// would have more than an eighth of that, or if the total would exceed 1.5 times that. Then the
-  /// answer keeps nothing and must not be sent. Never refuses an answer from a cache whose `own` is
-  /// at most kSmallAnswerBytes.
+  /// answer keeps nothing and must not be sent. Never refuses an answer while no other one is kept,
+  /// nor an answer from a cache whose `own` is at most kSmallAnswerBytes.
   absl::Status SetAnswer(const grpc::CallbackServerContext& context, const AnswerMemory& kept);
   /// Exempts the call from EndOlderThan.
   void SetLasting(const grpc::CallbackServerContext& context);

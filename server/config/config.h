@@ -24,11 +24,11 @@ struct ServerConfig {
   std::string admin;                                      // "host:port"; empty: no admin port
   std::vector<std::string> admin_hosts;                   // further names, see AllowedHosts
   std::string store_dir;                                  // empty: memory only
-  int64_t store_limit_bytes = int64_t{4} << 30;           // INT64_MAX: no limit
+  int64_t store_limit_bytes = int64_t{4} << 30;           // INT64_MAX: no limit (the flag: 0)
   int64_t store_min_free_bytes = int64_t{256} << 20;
   int64_t memory_limit_bytes = int64_t{256} << 20;
   int workers = 0;  // ParseCommandLine replaces 0 by the number of cores
-  int64_t worker_memory_bytes = kSanitized ? 0 : int64_t{8} << 30;
+  int64_t worker_memory_bytes = kSanitized ? 0 : int64_t{8} << 30;  // 0: no limit
   int64_t compile_queue = 4096;
   double compile_seconds = 30;
   std::string compiler;  // empty: the first of allowed_compilers that exists

@@ -13,7 +13,7 @@ namespace fusion {
 /// Any thread.
 class ServiceNotice {
  public:
-  /// `socket`: a path, or "@" and an abstract name; empty: Send does nothing. `watchdog_usec`: the
+  /// `socket`: a path, or "@" and an abstract name; empty: Send returns false. `watchdog_usec`: the
   /// value of $WATCHDOG_USEC; empty: no watchdog.
   ServiceNotice(std::string socket, std::string_view watchdog_usec);
 

@@ -7,8 +7,9 @@
 namespace fusion {
 
 /// FusionAdmin on the store and the pipeline. Like FusionServiceImpl, it has raw methods and works
-/// on the threads of Admission. Every call needs the role "admin" and writes a line "admin" to the
-/// log (LogAdminCall). Thread-safe.
+/// on the threads of Admission. Every call needs the role "admin". Every call of an administrator
+/// writes a line "admin" to the log; refused calls of others are sampled (LogAdminCall).
+/// Thread-safe.
 class FusionAdminImpl final
     : public v1::FusionAdmin::WithRawCallbackMethod_GetStoreStats<
           v1::FusionAdmin::WithRawCallbackMethod_VerifyStore<

@@ -86,7 +86,7 @@ class Call {
 
   WorkOwner owner() const { return {caller_.tenant, caller_.priority == Priority::kBackground}; }
 
-  /// The call needs no thread any more, except for tasks of Admission::Resume.
+  /// From now on the call needs threads only for tasks of Admission::Resume.
   void EndTurn() {
     if (pass_.has_value()) parts_.admission.EndTurn(&*pass_);
   }

@@ -10,8 +10,8 @@
 
 namespace fusion {
 
-/// The capabilities of a server with this configuration. `sandbox` stays empty: only the workers
-/// know its level.
+/// The capabilities of a server with this configuration. Leaves `sandbox`, `registered`,
+/// `authentication` and `signing_keys` empty: other parts of the server know them.
 Capabilities CapabilitiesOf(const ServerConfig& config, const std::vector<DeviceSpec>& specs,
                             const Toolchain& toolchain, const PipelineOptions& pipeline);
 

@@ -31,7 +31,8 @@ struct ConnectionCounts {
 };
 
 /// The listening gRPC server: FusionService, FusionAdmin, health, and optionally reflection. This
-/// header includes no gRPC header. Thread-safe until Shutdown is called.
+/// header includes no gRPC header. Thread-safe, but do not call calls() or SetServing once Shutdown
+/// has begun. The destructor calls Shutdown without grace.
 class GrpcServer {
  public:
   virtual ~GrpcServer() = default;

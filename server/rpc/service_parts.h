@@ -25,7 +25,7 @@ struct ServiceParts {
   FusionPipeline& pipeline;
   Store& store;
   LatencyBook& book;
-  std::function<Capabilities()> capabilities;
+  std::function<Capabilities()> capabilities;  // called on any thread
   const Authenticator& authenticator;
   Signer& signer;
   const std::vector<SigningKey>& import_keys;  // --import-key
@@ -49,7 +49,7 @@ struct ServiceParts {
   std::function<absl::Status(const grpc::CallbackServerContext& context, const AnswerMemory& kept)>
       answers =
           [](const grpc::CallbackServerContext&, const AnswerMemory&) { return absl::OkStatus(); };
-  /// The call is exempt from call_limit.
+  /// The server does not end the call at call_limit (CallTracker::SetLasting).
   std::function<void(const grpc::CallbackServerContext& context)> lasts =
       [](const grpc::CallbackServerContext&) {};
   const Clock& clock = Clock::Real();

@@ -21,7 +21,8 @@ struct UnaryContext {
   const std::function<absl::Status(int64_t charged)>& hold;
 };
 
-/// Returns the serialised answer to a serialised request. Runs on a thread of Admission.
+/// Returns the serialised answer to a serialised request, or the status of the call. Runs on a
+/// thread of Admission.
 using UnaryHandler =
     std::function<absl::StatusOr<std::string>(std::string_view request, UnaryContext context)>;
 

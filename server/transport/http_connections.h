@@ -16,7 +16,7 @@ namespace fusion {
 struct HttpLimits {
   int64_t per_peer = 64;                         // connections of one peer
   int64_t all = 256;                             // connections of all peers
-  Nanoseconds asking = std::chrono::seconds(5);  // from accepting to a complete request
+  Nanoseconds asking = std::chrono::seconds(5);  // from opening to a complete request
   Nanoseconds answering =
       std::chrono::seconds(10);  // from the start of the answer to its last byte
 };
@@ -27,7 +27,7 @@ struct HttpLimits {
 /// A connection beyond a limit replaces the oldest one. So a peer that holds many slow connections
 /// cannot block a health check, even one from the same host.
 ///
-/// Connections are identified by their file descriptors. Not thread-safe.
+/// Connections are identified by their file descriptors; unknown ones are ignored. Not thread-safe.
 class HttpConnections {
  public:
   enum class State {
@@ -46,17 +46,21 @@ class HttpConnections {
   };
   /// Chooses the connection to close before `peer` gets another one; no victim if both limits leave
   /// room. The victim is the oldest connection of `peer` if it is at its limit, else the oldest of
-  /// the peer with the most. It counts as closed from now on; the caller closes it.
+  /// the peer with the most. It counts as closed from now on; the caller closes it and then calls
+  /// Remove.
   Room MakeRoom(const std::string& peer);
 
+  /// Adds a connection in state kAsking. `now`: when it was opened.
   void Add(int fd, const std::string& peer, Nanoseconds now);
   void SetState(int fd, State state, Nanoseconds now);
+  /// Call it for every connection when its descriptor is closed.
   void Remove(int fd);
 
   /// Empty if there is no such connection.
   std::string PeerOf(int fd) const;
 
-  /// Connections past their time limit. They count as closed from now on; the caller closes them.
+  /// Connections past their time limit. They count as closed from now on; the caller closes them
+  /// and then calls Remove.
   std::vector<int> TakeLate(Nanoseconds now);
 
   /// Number of connections that do not count as closed.

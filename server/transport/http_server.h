@@ -42,8 +42,9 @@ class HttpServer {
   /// Sends the answers of running requests for at most a second, then closes all connections.
   virtual ~HttpServer() = default;
 
-  /// Listens on `address`, "host:port" (port 0: any free one). FailedPrecondition, with the reason,
-  /// if that fails. `hosts`: further names of this server, see AllowedHosts.
+  /// Listens on `address`, "host:port" (port 0: any free one). InvalidArgument if it is malformed;
+  /// FailedPrecondition, with the reason, if listening fails. `hosts`: further names of this
+  /// server, see AllowedHosts.
   static absl::StatusOr<std::unique_ptr<HttpServer>> Start(
       const std::string& address, std::vector<HttpPage> pages,
       const std::vector<std::string>& hosts = {}, const HttpLimits& limits = {});

@@ -42,9 +42,10 @@ absl::StatusOr<mode_t> ParseSocketMode(const std::string& text);
 absl::Status CheckSocketGroup(const std::string& group);
 
 /// Listens on "host:port" (port 0: any free one, the same for all sockets) or "unix:/path". The
-/// socket file replaces one that a dead server left. It gets the rights of `access`; until then the
-/// process's umask limits them, which should be 0077. FailedPrecondition, with the system's message
-/// (IsInUse if the address is taken); InvalidArgument if `address` is malformed.
+/// socket file replaces one that a dead server left. It gets mode and group of `access` after it is
+/// made: set the process's umask to 0077, so that nobody else can connect before.
+/// FailedPrecondition, with the system's message (IsInUse if the address is taken); InvalidArgument
+/// if `address` is malformed.
 absl::StatusOr<ListeningSockets> ListenOn(const std::string& address,
                                           const SocketAccess& access = {});
 

@@ -18,8 +18,8 @@ namespace fusion {
 /// Exit codes of the process, the same for every command.
 enum ExitCode : int {
   kExitOk = 0,
-  kExitMismatch = 1,  // verify, run --compare: values differ; store verify: damage; store import:
-                      // refused plans
+  kExitMismatch = 1,  // verify, run --compare, repro --replay: values differ; store verify: damage;
+                      // store import: refused plans
   kExitUsage = 2,
   kExitBadInput = 3,  // a file is missing or malformed, an op is unsupported, data do not fit the
                       // model, the request cannot be served as it is or exceeds a limit
@@ -85,18 +85,18 @@ struct Arguments {
   bool user_cache = false;         // main sets `cache` to this user's cache directory
   bool prefer_cache = false;       // uses a cached plan without a call of the service
   bool fallback = false;           // runs op by op without a plan
-  double load_deadline = 30;       // seconds
+  double load_deadline = 30;       // seconds to get plan and kernels, with retries
   std::optional<double> deadline;  // of a call, in seconds; nullopt: the client library's default
 
   // The connection to --server.
-  std::string ca;           // file: TLS, with this CA; empty: plaintext
-  std::string certificate;  // file; empty: none is presented
-  std::string key;          // file, of `certificate`
-  std::string server_name;  // expected in the certificate; empty: that of the address
-  std::string token_file;   // empty: none
-  std::string token;        // from FUSION_TOKEN; token_file overrides it
-  std::string traceparent;  // from TRACEPARENT; empty: none
-  bool background = false;
+  std::string ca;                        // file: TLS, with this CA; empty: plaintext
+  std::string certificate;               // file; empty: none is presented
+  std::string key;                       // file, of `certificate`
+  std::string server_name;               // expected in the certificate; empty: that of the address
+  std::string token_file;                // empty: none
+  std::string token;                     // from FUSION_TOKEN; token_file overrides it
+  std::string traceparent;               // from TRACEPARENT; empty: none
+  bool background = false;               // calls give way to those of others
   std::vector<std::string> verify_keys;  // files; empty: signatures are not verified
 
   // The plan.
@@ -108,9 +108,9 @@ struct Arguments {
   std::vector<std::string> as_inputs;        // initialisers to plan as inputs
   std::string custom_ops;                    // file; main reads it into options.custom_ops
   std::string lock;                          // file; empty: none
-  bool allow_fused = false;
+  bool allow_fused = false;                  // accepts a model that `export` wrote
 
-  // Options of single commands, which are named behind each.
+  // Options of single commands; the comment of each names its commands.
   std::string data;                           // run, bench, verify, report
   std::map<std::string, std::string> inputs;  // run, bench, verify: files by name of the input
   std::optional<double> atol;                 // verify
@@ -132,8 +132,8 @@ struct Arguments {
   bool per_kernel = false;           // bench, run
   bool report = true;                // bench: reports latencies to the service
   std::string target;       // plan, explain, export: device spec; empty: this machine, or `isa`
-  bool node_names = false;  // plan
-  bool compile = true;      // plan, export
+  bool node_names = false;  // plan: lists the nodes of each group
+  bool compile = true;      // plan, export; false: plans only
   bool fused = false;       // export
   std::string write_lock;   // plan: file; empty: none
   ShowWhat what = ShowWhat::kPlan;

@@ -14,17 +14,18 @@ namespace fusion {
 
 /// Tensors for one run of a model, in the order of its inputs and outputs.
 struct RunData {
-  std::string name;   // its source (a path), or "random inputs"
+  std::string name;   // its source for display: a path, "random inputs"
   bool given = true;  // false: all inputs are random
   std::vector<HostTensor> inputs;
   std::vector<HostTensor> outputs;  // expected; empty if the directory has none
 };
 
-/// Reads the data sets of --data: `path` is a directory that is a data set or has subdirectories
-/// test_data_set_<n>, or a .npz file with one set. Tensors are assigned by name, else by number. An
-/// overridden initialiser (ModelFile::IsOverridden) that a set lacks gets the model's value. Bad
-/// input, naming tensor and file: a tensor is missing, has another type than the model declares, or
-/// is not an input or output of the model. Types are checked before elements are read.
+/// Reads the data sets of --data, at least one: `path` is a directory that is a data set or has
+/// subdirectories test_data_set_<n>, or a .npz file with one set. Tensors are assigned by name,
+/// else by number. An overridden initialiser (ModelFile::IsOverridden) that a set lacks gets the
+/// model's value. Bad input, naming tensor and file: a tensor is missing, has another type than the
+/// model declares, or is not an input or output of the model. Types are checked before elements are
+/// read.
 absl::StatusOr<std::vector<RunData>> LoadData(const std::string& path, const ModelFile& model);
 
 /// Reads the files of --input. The result has an entry for each of model.inputs(), nullopt for

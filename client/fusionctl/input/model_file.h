@@ -16,7 +16,8 @@ namespace fusion {
 /// A request with these arguments, without a model.
 FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options);
 
-/// The model of a command: its request and its weights. Errors are bad input.
+/// The model of a command: its request and its weights. Errors are bad input, or ResourceExhausted
+/// (no memory).
 class ModelFile {
  public:
   /// Reads a model file. Inputs of --fix become constants; initialisers that --as-input, --input or
@@ -47,10 +48,9 @@ class ModelFile {
   FusionRequest Request(const Arguments& arguments, const PlanOptions& options) const;
 
   /// The value of a weight. A model that was stored without its weights gets random ones, which
-  /// depend on the name only. Errors name tensor and file: bad input, or ResourceExhausted (no
-  /// memory). Internal after TakeWeight.
+  /// depend on the name only. Errors name tensor and file. Internal after any call of TakeWeight.
   absl::StatusOr<HostTensor> Weight(const std::string& name) const;
-  /// The same, and frees this object's copy of the weight. Weight fails from then on.
+  /// The same, and frees this object's copy of the weight. Weight then fails for every name.
   absl::StatusOr<HostTensor> TakeWeight(const std::string& name) const;
   /// Whether a weight was missing and replaced by a random one.
   bool made_up_weights() const { return made_up_; }

@@ -18,7 +18,7 @@ struct BenchResult {
   Contender fused;
   Contender op_by_op;
   std::optional<int64_t> reported_samples;  // accepted by the service; nullopt: none
-  std::string report_error;                 // why reporting failed or was left out
+  std::string report_error;                 // why a report failed or was omitted; empty: neither
 
   /// Fused time divided by op-by-op time of each pair: median and interval (BootstrapMedian).
   MedianInterval ratio() const;
@@ -30,8 +30,9 @@ struct BenchResult {
 nlohmann::ordered_json RatioJson(const MedianInterval& ratio);
 
 /// Plans and compiles both, then runs them in pairs: --warmup pairs that do not count, then --pairs
-/// pairs, or as many as fit into --seconds (5 s by default). Reports the latencies to a service
-/// that stores them (--server or --store), unless --no-report is given.
+/// pairs, or as many as fit into --seconds (5 s by default). Reports the latencies of the fused
+/// plan to a service that stores them (--server or --store), unless --no-report is given; a failed
+/// report is no error. Profiles both plans if it reports, or with --kernels.
 absl::StatusOr<BenchResult> MeasurePlans(const Arguments& arguments, const ModelFile& file,
                                          const RunInputs& inputs, const Client& client,
                                          Progress* progress);

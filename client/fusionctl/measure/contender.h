@@ -12,20 +12,22 @@
 
 namespace fusion {
 
-/// The model of a command loaded under one plan, to run repeatedly into its own output tensors. All
-/// runs need inputs of the same dims. Not thread-safe.
+/// The model of a command loaded under one plan, to run repeatedly into its own output tensors.
+/// Pass the same inputs to all runs, and keep them alive: shared buffers, and with
+/// Plan::bound_strides all inputs, have the values of the first run. Not thread-safe.
 class Contender {
  public:
   /// kLeft: `file` keeps the weights for further plans. kTaken: they are moved out of it.
   enum class Weights { kLeft, kTaken };
 
   /// Plans, compiles, fetches the kernels and packs the weights. `options`: those of the plan, with
-  /// dims bound to the data (BindToData).
+  /// dims bound to the data (BindToData). Fails as PlanWithProgress, FusedModel::Load and
+  /// ModelFile::Weight do.
   static absl::StatusOr<Contender> Load(const Arguments& arguments, const ModelFile& file,
                                         const Client& client, const PlanOptions& options,
                                         Progress* progress, Weights weights = Weights::kLeft);
 
-  /// One run; adds its time to latency_us() if `counts`.
+  /// One run; adds its time to latency_us() if `counts`. Fails as FusedModel::RunInto does.
   absl::Status Run(const std::vector<const HostTensor*>& inputs, bool counts);
   /// One run that times every launch, which adds a small overhead.
   absl::Status Profile(const std::vector<const HostTensor*>& inputs);
@@ -38,13 +40,13 @@ class Contender {
   int variant() const { return variant_; }
   /// The service's reply with the plan.
   const FusionReply& reply() const { return reply_; }
-  /// Outputs of the last run; empty before the first.
+  /// Outputs of the last Run; empty before the first.
   const std::vector<HostTensor>& outputs() const {
     return plan().output_extents.empty() ? outputs_ : cut_;
   }
   /// Microseconds of each run that counts.
   const std::vector<double>& latency_us() const { return latency_us_; }
-  /// For each launch of ran(), the microseconds in each profiled run.
+  /// For each launch of ran(), the microseconds in each call of Profile; empty before the first.
   const std::vector<std::vector<double>>& launch_us() const { return launch_us_; }
 
  private:
@@ -76,7 +78,7 @@ struct RunInputs {
   /// Pointers into data.inputs, for Contender::Run.
   std::vector<const HostTensor*> pointers() const;
 };
-/// Fails as LoadData, LoadInputs and RandomData do.
+/// Fails as LoadData, LoadInputs, ImportModel and RandomData do.
 absl::StatusOr<RunInputs> LoadRunInputs(const Arguments& arguments, const ModelFile& file);
 
 /// For --json: median with its interval, p10, p90 and number of samples.

@@ -13,7 +13,7 @@ namespace fusion {
 struct KernelTime {
   const PlanKernel* kernel = nullptr;
   const PlanGroup* group = nullptr;  // of its first launch
-  int64_t launches = 0;              // per run; those of a loop count once a pass, see CountedRuns
+  int64_t launches = 0;              // per run; in a loop once per pass (CountedRuns)
   std::vector<double> samples_us;    // of single launches; in a loop the mean of its passes
 
   double median_us() const;
@@ -25,6 +25,8 @@ struct KernelTime {
   double gflops() const { return group->estimate.flops / median_us() / 1e3; }
   double gb_per_s() const { return static_cast<double>(bytes()) / median_us() / 1e3; }
 };
+
+// Each function needs a contender that was profiled at least once.
 
 /// The kernels of ran() with the times of profiled runs, in the order of their first launches.
 std::vector<KernelTime> KernelTimes(const Contender& contender);

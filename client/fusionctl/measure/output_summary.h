@@ -29,7 +29,8 @@ std::string SourceText(const RunInputs& inputs);
 /// "1.2 ms"; for several samples "1.2 ms, median of 9, 95 % interval ...".
 std::string LatencyText(const std::vector<double>& samples_us);
 
-/// Writes the tensors to the directory of --out.
+/// Writes the tensors to the directory of --out. Bad input, naming the option; errors of writing
+/// stay unchanged (IsUnwritable).
 absl::Status SaveOutputs(const Arguments& arguments, const std::vector<std::string>& names,
                          const std::vector<HostTensor>& tensors);
 

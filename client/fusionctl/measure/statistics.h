@@ -8,7 +8,7 @@
 namespace fusion {
 
 /// The median with its 95 % interval by percentile bootstrap: medians of resamples with
-/// replacement. Deterministic: equal samples give equal intervals.
+/// replacement. Needs at least one sample. Deterministic: equal samples give equal intervals.
 MedianInterval BootstrapMedian(const std::vector<double>& samples);
 
 }  // namespace fusion

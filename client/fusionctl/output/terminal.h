@@ -27,7 +27,7 @@ std::string ProgressBar(int64_t done, int64_t total, int width);
 /// removes it. It never wraps. Not thread-safe.
 class Progress {
  public:
-  /// `wanted`: false shows nothing, as for a terminal that cannot clear a line.
+  /// If not `wanted`, or if the terminal cannot clear a line, nothing is shown.
   explicit Progress(bool wanted = true);
   ~Progress();
   Progress(const Progress&) = delete;

@@ -36,8 +36,9 @@ absl::StatusOr<std::string> WithConstants(const std::string& graph, const Plan& 
 
 /// Compiles the kernels of the archive `arguments.replay` on this machine and compares each with
 /// its reference. Then, if all kernels pass and this machine has the plan's ISA, runs the plan on
-/// random inputs and weights (--seed) and compares it with the evaluator. Needs no service. Runs
-/// code from the archive.
+/// random inputs and weights (--seed) and compares it with the evaluator. kExitMismatch if a kernel
+/// fails to compile or its values differ, or if outputs differ; bad input if the archive is
+/// invalid. Needs no service. Runs code from the archive.
 absl::StatusOr<ExitCode> ReplayRepro(const Arguments& arguments, Progress* progress);
 
 }  // namespace fusion

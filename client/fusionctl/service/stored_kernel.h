@@ -15,12 +15,12 @@ bool IsKernelSubject(const std::string& word);
 
 /// The key of the kernel with this prefix or symbol, among the kernels of all stored plans. A
 /// complete key is not looked up. NotFound: there is none. InvalidArgument, naming them: there are
-/// several.
+/// several. Else as Client::ListPlans and Client::GetStoredPlan.
 absl::StatusOr<Digest> FindKernel(const std::string& word, const Client& client);
 
 /// Prints source, schedule, SMG or program (the loop ops) of the stored kernel that
-/// `arguments.model` names. Bad input: there is none, there are several, or another form is
-/// requested.
+/// `arguments.model` names. Bad input: there is none, there are several, another form is requested,
+/// or neither --server nor --store is given.
 absl::StatusOr<ExitCode> ShowStoredKernel(const Arguments& arguments, Progress* progress);
 
 }  // namespace fusion
