@@ -19,17 +19,18 @@ namespace fusion {
 namespace {
 
 constexpr const char* kSummary =
-    "fusiond answers PlanFusion and GetKernels over gRPC: it plans which operators of a graph run "
-    "as one kernel, compiles the kernels in worker processes, and keeps both in a store.\n"
-    "Every option may stand in the file of --config under its name without dashes.";
+    "fusiond serves PlanFusion and GetKernels over gRPC: it plans which operators of a graph run "
+    "as one kernel, compiles the kernels in worker processes, and stores plans and kernels.\n"
+    "Every option can be set in the --config file under its name without dashes.";
 
 constexpr const char* kFooter =
     "Example:\n"
     "  fusiond --listen unix:/run/fusiond.sock --listen 127.0.0.1:50051 --store "
     "/var/lib/fusiond\n\n"
-    "Signals: SIGTERM and SIGINT drain and stop, within drain-seconds + 2 grace-seconds; another "
-    "SIGINT stops at once. SIGHUP reads certificates and tokens again.\n"
-    "Exit codes: 0 stopped as asked, 1 cannot start or broken, 2 bad flags or config file.";
+    "Signals: SIGTERM and SIGINT drain and stop, within drain-seconds + 2 * grace-seconds; another "
+    "SIGINT stops at once. SIGHUP reloads certificates and tokens.\n"
+    "Exit codes: 0 stopped on request, 1 startup failure or fatal error, 2 bad flags or config "
+    "file.";
 
 constexpr int64_t kMaxConfigBytes = int64_t{1} << 20;
 
@@ -58,27 +59,27 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
       ->check([](const std::string& address) { return Complaint(CheckListenAddress(address)); })
       ->capture_default_str();
   app->add_option("--socket-mode", *socket_mode,
-                  "Mode of the socket files of --listen, in octal: who may connect. Default: 0600, "
-                  "or 0660 with --socket-group")
+                  "Octal mode of the socket files of --listen, which controls who may connect. "
+                  "Default: 0600, or 0660 with --socket-group")
       ->check([](const std::string& mode) {
         return mode.empty() ? "" : Complaint(ParseSocketMode(mode).status());
       });
   app->add_option("--socket-group", config->socket_access.group,
-                  "Group of the socket files of --listen, by name or number; its members may plan "
-                  "and report. Default: this process's");
+                  "Group (name or number) of the socket files of --listen; its members may plan "
+                  "and report. Default: the group of this process");
   app->add_option(
          "--admin", config->admin,
-         "HOST:PORT of the admin port with /metrics, /healthz, /readyz, /statusz and "
-         "/compile_log over HTTP (port 0: any free one); it has no access control, so other "
-         "machines may reach it only with --allow-plaintext. Default: none")
+         "HOST:PORT of the admin port with /metrics, /healthz, /readyz, /statusz and /compile_log "
+         "over HTTP (port 0: any free one). It is unauthenticated; an address that other machines "
+         "can reach requires --allow-plaintext. Default: none")
       ->check([](const std::string& address) {
         return address.empty() ? "" : Complaint(ParseHostPort(address).status());
       });
   app->add_option("--admin-host", config->admin_hosts,
-                  "Name by which clients reach the admin port, besides IP addresses, localhost and "
-                  "the host of --admin; other names in the header Host are refused (421), so that "
-                  "web pages cannot read it through a browser. '*': any. May be given more than "
-                  "once. Default: none")
+                  "Additional host name of the admin port, besides IP addresses, localhost and the "
+                  "host of --admin. Other names in the Host header are refused (421), so that web "
+                  "pages cannot read it through a browser. '*': any. May be given more than once. "
+                  "Default: none")
       ->allow_extra_args(false)
       ->check([](const std::string& name) -> std::string {
         return name == "*" || IsHostName(name)
@@ -86,37 +87,38 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
                    : StrCat(QuoteShort(name), "; expected a host name, or '*'");
       });
   app->add_flag("--reflection", config->reflection,
-                "Serve gRPC reflection, for tools like grpcurl; it asks nobody who he is");
+                "Serve gRPC reflection, for tools like grpcurl; it is unauthenticated");
   app->add_option("--max-request-bytes", config->max_request_bytes,
-                  "Largest request, in bytes; suffixes KiB, MiB, GiB. Larger ones are refused "
-                  "(RESOURCE_EXHAUSTED)")
+                  "Maximum request size in bytes; suffixes KiB, MiB, GiB. Larger requests are "
+                  "refused (RESOURCE_EXHAUSTED)")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::Range(int64_t{1} << 10, int64_t{1} << 30))
       ->capture_default_str();
   app->add_option(
          "--max-inflight-bytes", config->max_inflight_bytes,
-         "Bytes of all requests under way; more are refused (RESOURCE_EXHAUSTED). Importing "
-         "and planning them take up to three quarters of that as well")
+         "Maximum total bytes of requests in flight; more are refused (RESOURCE_EXHAUSTED). "
+         "Importing and planning use up to three quarters of this in addition")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app->add_option("--planning-bytes", config->planning_bytes,
-                  "Memory that importing or planning one request may take; what takes more is "
-                  "refused (RESOURCE_EXHAUSTED)")
+                  "Maximum bytes of memory for importing or planning one request; requests that "
+                  "need more are refused (RESOURCE_EXHAUSTED)")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app->add_option("--planning-steps", config->planning_steps,
-                  "Steps that importing or planning one request may take, most of them "
-                  "allocations; what takes more is refused (RESOURCE_EXHAUSTED)")
+                  "Maximum steps, mostly allocations, for importing or planning one request; "
+                  "requests that need more are refused (RESOURCE_EXHAUSTED)")
       ->check(CLI::Range(int64_t{1}, INT64_MAX))
       ->capture_default_str();
   app->add_option("--request-threads", config->request_threads,
-                  "Requests handled at the same time; most of them wait for the compiler")
+                  "Maximum number of concurrent requests; most wait for the compiler")
       ->check(CLI::Range(1, 4096))
       ->capture_default_str();
   app->add_option("--request-queue", config->request_queue,
-                  "Requests that may wait for a thread; more are refused (RESOURCE_EXHAUSTED)")
+                  "Maximum number of requests waiting for a thread; more are refused "
+                  "(RESOURCE_EXHAUSTED)")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 20))
       ->capture_default_str();
 }
@@ -125,41 +127,42 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
 void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::string>* limits) {
   app->add_option(
          "--max-streams", config->max_streams,
-         "GetKernels calls whose answers are being read, at the pace of their callers; more "
-         "are refused (RESOURCE_EXHAUSTED)")
+         "Maximum number of GetKernels responses being read, at their callers' pace; more are "
+         "refused (RESOURCE_EXHAUSTED)")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->capture_default_str();
   app->add_option("--max-connections", config->max_connections,
-                  "Connections at a time, or as many as the limit of file descriptors leaves; more "
-                  "are closed at once")
+                  "Maximum number of concurrent connections, also bounded by the file descriptor "
+                  "limit; more are closed at once")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->capture_default_str();
   app->add_option("--connection-idle-seconds", config->connection_idle_seconds,
-                  "A connection without a call for so long is closed; clients open another when "
-                  "they need one")
+                  "Seconds without a call after which a connection is closed; clients reconnect "
+                  "when needed")
       ->check(CLI::Range(1.0, 86400.0))
       ->check(NumberError)
       ->capture_default_str();
   app->add_option(
          "--tenant-limit", *limits,
-         "TENANT:rate=CALLS_PER_SECOND,burst=CALLS,stored=BYTES: what a tenant may use, '*' "
-         "for each that has no limit of its own; parts may be left out. Calls beyond the "
-         "rate are refused (RESOURCE_EXHAUSTED); what is stored beyond the bytes puts out "
-         "the tenant's own least used entries. May be given more than once. Default: none")
+         "TENANT:rate=CALLS_PER_SECOND,burst=CALLS,stored=BYTES: limits of a tenant, '*' for each "
+         "tenant without its own limits; parts are optional. Calls beyond the rate are refused "
+         "(RESOURCE_EXHAUSTED); beyond the stored bytes the tenant's least used entries are "
+         "evicted. May be given more than once. Default: none")
       ->allow_extra_args(false)
       ->check([](const std::string& limit) {
         TenantLimits alone;
         return Complaint(ParseTenantLimit(limit, &alone));
       });
   app->add_option("--call-seconds", config->call_seconds,
-                  "Longest a call may take, whatever its own deadline is; not of an administrator")
+                  "Maximum duration of a call in seconds, regardless of its own deadline; "
+                  "administrators are exempt")
       ->check(CLI::Range(0.1, 86400.0))
       ->check(NumberError)
       ->capture_default_str();
   app->add_option(
          "--abandoned-build-seconds", config->abandoned_build_seconds,
-         "Planning and compiling that nobody waits for any more goes on for so long, for a "
-         "caller that tries again; then it is cancelled. Below 0: it always goes on")
+         "Grace period in seconds before abandoned planning and compiling is cancelled, for "
+         "callers that retry. Below 0: it is never cancelled")
       ->check(CLI::Range(-1.0, 86400.0))
       ->check(NumberError)
       ->capture_default_str();
@@ -168,56 +171,59 @@ void AddSharingOptions(CLI::App* app, ServerConfig* config, std::vector<std::str
 void AddAccessOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--tls-cert", config->tls_cert,
                   "Certificate of this server with its chain, PEM; every HOST:PORT of --listen "
-                  "speaks TLS then. Read again when it changes. Default: no TLS");
-  app->add_option("--tls-key", config->tls_key, "Its private key, PEM without a password");
+                  "then uses TLS. Reloaded when it changes. Default: no TLS");
+  app->add_option("--tls-key", config->tls_key,
+                  "Private key of --tls-cert, PEM without a password");
   app->add_option("--tls-client-ca", config->tls_client_ca,
-                  "CA certificates, PEM: clients must show a certificate of one of them, and the "
-                  "SPIFFE id in it says who they are. Default: none");
+                  "CA certificates, PEM: clients must present a certificate of one of them; its "
+                  "SPIFFE id identifies the client. Default: none");
   app->add_option(
       "--tokens", config->tokens,
-      "Who may call: a fusion.v1.Access in protobuf's text format, with the SHA-256 of "
-      "each token (fusionctl token). Read again when it changes. Default: everybody may "
-      "plan and report; on a unix socket this process's user and root may do all");
+      "Authorised callers: a fusion.v1.Access in protobuf's text format, with the SHA-256 of each "
+      "token (fusionctl token). Reloaded when it changes. Default: everybody may plan and report; "
+      "on a unix socket this process's user and root may do everything");
   app->add_flag("--allow-plaintext", config->allow_plaintext,
-                "Listen without TLS, and with --admin, where other machines can connect");
+                "Allow addresses that other machines can reach, for --listen without TLS and for "
+                "--admin");
   app->add_flag("--tenant-namespaces", config->tenant_namespaces,
-                "No tenant is answered with what was made for another one: plans and kernels are "
-                "kept, shown and compiled for each of them");
+                "Isolate tenants: plans and kernels are stored, shown and compiled per tenant, and "
+                "never shared");
   app->add_option("--signing-key", config->signing_keys,
-                  "Signs plans and kernels: an Ed25519 private key (PEM), or the hex digits of a "
-                  "key for HMAC-SHA256; called as the file without its ending. May be given more "
-                  "than once: the first signs, the others are named to clients")
+                  "Key that signs plans and kernels: an Ed25519 private key (PEM), or hex digits "
+                  "for HMAC-SHA256; its id is the file name without extension. May be given more "
+                  "than once: the first signs, the others are listed to clients")
       ->allow_extra_args(false);
   app->add_option("--import-key", config->import_keys,
-                  "What 'store import' takes as it is: entries that this key signed, which is the "
-                  "--signing-key of the server that exported them, or its public half (PEM). What "
-                  "nobody signed is made again here and compared. May be given more than once")
+                  "'store import' accepts entries signed by this key as they are: the "
+                  "--signing-key of the exporting server, or its public half (PEM). Other entries "
+                  "are rebuilt here and compared. May be given more than once")
       ->allow_extra_args(false);
   app->add_flag("--insecure-permissions", config->insecure_permissions,
-                "Start although others can write the store, keys, tokens, configuration, rules, "
-                "registered kernels or compilers");
+                "Start even if other users can write the store, keys, tokens, configuration, "
+                "rules, registered kernels or compilers");
 }
 
 void AddStoreOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--store", config->store_dir,
-                  "Directory that keeps plans, kernels and logs of failed compiles; one server "
-                  "per directory. Default: memory only, lost at exit");
+                  "Directory for plans, kernels and logs of failed compiles; one server per "
+                  "directory. Default: memory only, lost at exit");
   app->add_option("--store-limit", config->store_limit_bytes,
-                  "Bytes of plans and kernels on disk, least used out first; the directory takes "
-                  "up to three times that and 192 MiB. 0: nothing goes")
+                  "Maximum bytes of plans and kernels on disk; the least used entries are evicted "
+                  "first. The directory takes up to three times that plus 192 MiB. 0: no limit")
       ->transform(CLI::Validator(NoneIfZero, ""))
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
   app->add_option("--store-min-free", config->store_min_free_bytes,
-                  "Free bytes of the store's file system below which nothing is written; reads "
-                  "and answers go on, and writing when there is room again")
+                  "Free bytes of the store's file system below which nothing is written; reads and "
+                  "answers continue, and writes resume when there is space")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   app->add_option("--memory-limit", config->memory_limit_bytes,
-                  "Bytes of plans and kernels kept in memory. Answers, graphs and plans of recent "
-                  "requests and blocks of the store take up to an eighth of it each, besides")
+                  "Maximum bytes of plans and kernels in memory. Answers, graphs and plans of "
+                  "recent requests and blocks of the store take up to an eighth of this each in "
+                  "addition")
       ->transform(CLI::AsSizeValue(false))
       ->check(CLI::PositiveNumber)
       ->capture_default_str();
@@ -225,71 +231,72 @@ void AddStoreOptions(CLI::App* app, ServerConfig* config) {
 
 void AddPlanOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--max-opt-level", config->max_opt_level,
-                  "Highest level of the search for tiles, which times kernels on this machine, one "
-                  "search at a time; requests for more get this one and a warning. 0: no search")
+                  "Highest level of the tile search, which times kernels on this machine, one "
+                  "search at a time; requests for more get this level and a warning. 0: no search")
       ->check(CLI::Range(0, kMaxOptLevel))
       ->capture_default_str();
   app->add_option(
       "--rules-file", config->rules_file,
-      "Rules that force, forbid or favour kernels, for every request before its own; "
+      "Rules that force, forbid or favour kernels, applied to every request before its own rules; "
       "a fusion.v1.FusionRules in protobuf's text format, read at start. Default: none");
   app->add_option(
       "--kernels", config->kernels,
-      "Registered kernels: C sources for patterns of operators, weighed against generated code; a "
+      "Registered kernels: C sources for operator patterns, weighed against generated code; a "
       "fusion.v1.RegisteredKernels in protobuf's text format, or a directory of such files "
-      "(*.textproto), read at start with the sources that they name. Default: none");
+      "(*.textproto), read at start with the sources they name. Default: none");
 }
 
 void AddCompileOptions(CLI::App* app, ServerConfig* config) {
   app->add_option("--workers", config->workers,
                   "Worker processes that compile and check kernels. Default: one per core")
       ->check(CLI::Range(1, 1024));
-  app->add_option("--worker-memory", config->worker_memory_bytes,
-                  "Address space of a worker process, in bytes, at least 128 MiB; 0: no limit")
+  app->add_option(
+         "--worker-memory", config->worker_memory_bytes,
+         "Maximum address space of a worker process in bytes, at least 128 MiB; 0: no limit")
       ->transform(CLI::AsSizeValue(false))
       ->check(IsWorkerMemory)
       ->capture_default_str();
-  app->add_option("--compile-queue", config->compile_queue, "Kernels that may wait for a worker")
+  app->add_option("--compile-queue", config->compile_queue,
+                  "Maximum number of kernels waiting for a worker")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 20))
       ->capture_default_str();
   app->add_option("--compile-seconds", config->compile_seconds,
-                  "Seconds the compiler may take for one kernel")
+                  "Maximum compile time of one kernel in seconds")
       ->check(CLI::Range(0.1, 3600.0))
       ->check(NumberError)
       ->capture_default_str();
   app->add_option("--compiler", config->compiler,
-                  "Compiler of the kernels, absolute path; one of --allow-compiler. Default: the "
+                  "Absolute path of the kernel compiler, one of --allow-compiler. Default: the "
                   "first of those that exists");
   app->add_option("--allow-compiler", config->allowed_compilers,
-                  "Compilers that may be used, best first, absolute paths, GCC or clang; may be "
-                  "given more than once")
+                  "Allowed compilers (GCC or clang), absolute paths, preferred first; may be given "
+                  "more than once")
       ->allow_extra_args(false)
       ->capture_default_str();
   app->add_option("--scratch", config->scratch_dir,
-                  "Directory in which the compilers work, in a directory of their own")
+                  "Directory in which the compilers' working directory is created")
       ->capture_default_str();
 }
 
 void AddSandboxOptions(CLI::App* app, ServerConfig* config, std::string* sandbox) {
   app->add_option("--sandbox", *sandbox,
-                  "What confines the processes that run compilers and kernels: bwrap (bubblewrap's "
-                  "namespaces, and all that follows), landlock (no files but the toolchain's, and "
-                  "what follows), seccomp (filtered system calls), none (resource limits only), "
-                  "or auto: the strongest that works here. Any other is a condition for starting")
+                  "Sandbox of the processes that run compilers and kernels: bwrap (bubblewrap's "
+                  "namespaces, plus all below), landlock (toolchain files only, plus all below), "
+                  "seccomp (filtered system calls), none (resource limits only), or auto: the "
+                  "strongest that works here. Any other is required for startup")
       ->check([](const std::string& name) { return Complaint(ParseSandbox(name).status()); })
       ->capture_default_str();
   app->add_option("--sandbox-readable", config->sandbox_readable,
-                  "File or directory, absolute path, that compilers may read besides /usr and "
-                  "themselves; for compilers that lie elsewhere. May be given more than once")
+                  "Absolute path of a file or directory that compilers may read besides /usr and "
+                  "themselves; for compilers outside /usr. May be given more than once")
       ->allow_extra_args(false)
       ->check([](const std::string& path) -> std::string {
         return path.starts_with('/') ? "" : StrCat(Quote(path), " is no absolute path");
       });
   app->add_option(
          "--failure-ttl-seconds", config->failure_ttl_seconds,
-         "Seconds for which a kernel that does not compile, or that its check refuses, and "
-         "a plan that took too long, are not tried again. A kernel that killed two workers "
-         "is not tried again at all")
+         "Seconds before a kernel that fails to compile or fails its check, or a plan that took "
+         "too long, is retried. A kernel that killed two workers is not retried at all")
       ->check(CLI::Range(0.0, 1e7))
       ->check(NumberError)
       ->capture_default_str();
@@ -297,32 +304,32 @@ void AddSandboxOptions(CLI::App* app, ServerConfig* config, std::string* sandbox
 
 void AddLifeOptions(CLI::App* app, ServerConfig* config, std::string* level) {
   app->add_option("--log-level", *level,
-                  "Least level that is logged: debug, info, warning, error, off. Calls of "
-                  "administrators are logged at any")
+                  "Minimum log level: debug, info, warning, error, off. Calls of administrators "
+                  "are always logged")
       ->check([](const std::string& name) -> std::string {
         absl::StatusOr<LogLevel> parsed = ParseLogLevel(name);
         return parsed.ok() ? "" : std::string(Message(parsed.status()));
       })
       ->capture_default_str();
   app->add_option("--drain-seconds", config->drain_seconds,
-                  "Seconds between saying 'not ready' and refusing calls, for load balancers to "
-                  "notice; 0 where there is none")
+                  "Seconds between reporting 'not ready' and refusing calls, for load balancers to "
+                  "notice; 0 without one")
       ->check(CLI::Range(0.0, 3600.0))
       ->check(NumberError)
       ->capture_default_str();
   app->add_option("--grace-seconds", config->grace_seconds,
-                  "Seconds that running calls and compiles get to end after that")
+                  "Seconds for running calls and compiles to finish after --drain-seconds")
       ->check(CLI::Range(0.0, 3600.0))
       ->check(NumberError)
       ->capture_default_str();
   app->add_option("--log-usual", config->log_usual,
-                  "Most calls a second that are logged of those that end OK with a plan from the "
-                  "caches; the next line says how many were left out ('left_out'). Below 0: all")
+                  "Maximum logged calls per second of those that end OK with a plan from the "
+                  "caches; the next line has the number omitted ('left_out'). Below 0: all")
       ->check(CLI::Range(int64_t{-1}, int64_t{1} << 40))
       ->capture_default_str();
   app->add_flag("--exit-with-parent", config->exit_with_parent,
-                "Stop when the thread that started this process ends: for a server that belongs to "
-                "one program");
+                "Stop when the thread that started this process ends, for a server owned by one "
+                "program");
 }
 
 // The error text; replaces CLI11's text for unknown options.
@@ -373,12 +380,12 @@ std::vector<std::string> ContradictionsIn(const ServerConfig& config, const Word
 void AddOptions(CLI::App* app, CommandLine* line, Words* words) {
   app->footer(kFooter);
   app->set_version_flag("--version", StrCat("fusiond ", ServerVersion()));
-  app->set_config("--config", "", "File with options, one 'name = value' a line")
+  app->set_config("--config", "", "File with options, one 'name = value' per line")
       ->check([](const std::string& path) {
         return Complaint(ReadFile(path, kMaxConfigBytes).status());
       });
   app->add_flag("--check-config", line->check_only,
-                "Say whether a start with these options would work, and why not; start nothing. "
+                "Check whether a start with these options would work, report why not, and exit. "
                 "Exit code 0 or 2")
       ->configurable(false);
   app->allow_config_extras(CLI::config_extras_mode::error);

@@ -32,43 +32,44 @@ const Choices<Shell> kShells = {
 
 constexpr const char* kSummary =
     "fusionctl plans, runs and checks ONNX models as fused kernels.\n"
-    "Without --server it starts a fusiond of its own on a private socket and stops it at the end.";
+    "Without --server it starts an embedded fusiond on a private socket and stops it at the end.";
 
 // Credentials for the fusiond of --server, and how to verify the server.
 void AddConnectionOptions(CLI::App* app, CLI::Option* server, Arguments* a) {
   CLI::Option* ca =
-      app->add_option("--ca", a->ca, "speak TLS; the server's certificate is of this CA (PEM)")
+      app->add_option("--ca", a->ca,
+                      "use TLS and verify the server's certificate with this CA (PEM)")
           ->check(CheckNotEmpty)
           ->type_name("FILE");
-  CLI::Option* cert =
-      app->add_option("--cert", a->certificate, "certificate that says who we are (PEM)")
-          ->needs(ca)
-          ->check(CheckNotEmpty)
-          ->type_name("FILE");
+  CLI::Option* cert = app->add_option("--cert", a->certificate, "client certificate (PEM)")
+                          ->needs(ca)
+                          ->check(CheckNotEmpty)
+                          ->type_name("FILE");
   CLI::Option* key = app->add_option("--key", a->key, "private key of --cert (PEM)")
                          ->needs(cert)
                          ->check(CheckNotEmpty)
                          ->type_name("FILE");
   cert->needs(key);
-  CLI::Option* name = app->add_option("--server-name", a->server_name,
-                                      "name in the server's certificate; default: of the address")
-                          ->needs(ca)
-                          ->check(CheckNotEmpty)
-                          ->type_name("NAME");
-  CLI::Option* token = app->add_option("--token-file", a->token_file,
-                                       "file with the token that says who we are; default: the "
-                                       "environment's FUSION_TOKEN")
-                           ->check(CheckNotEmpty)
-                           ->type_name("FILE");
+  CLI::Option* name =
+      app->add_option("--server-name", a->server_name,
+                      "name in the server's certificate; default: the host of the address")
+          ->needs(ca)
+          ->check(CheckNotEmpty)
+          ->type_name("NAME");
+  CLI::Option* token =
+      app->add_option("--token-file", a->token_file,
+                      "file with the caller's token; default: environment variable FUSION_TOKEN")
+          ->check(CheckNotEmpty)
+          ->type_name("FILE");
   CLI::Option* priority =
       app->add_option_function<std::string>(
              "--priority", [a](const std::string& word) { a->background = word == "background"; },
-             "background gives way to the calls of others; default: interactive")
+             "background yields to other calls; default: interactive")
           ->check(CLI::IsMember({"interactive", "background"}))
           ->type_name("{interactive,background}");
   CLI::Option* verify =
       app->add_option("--verify-key", a->verify_keys,
-                      "take only plans and kernels that this key signed: an Ed25519 public key "
+                      "accept only plans and kernels signed by this key: an Ed25519 public key "
                       "(PEM), or hex digits for HMAC-SHA256; may be given more than once")
           ->allow_extra_args(false)
           ->check(CheckNotEmpty)
@@ -79,42 +80,40 @@ void AddConnectionOptions(CLI::App* app, CLI::Option* server, Arguments* a) {
 }
 
 void AddServiceOptions(CLI::App* app, Arguments* a) {
-  CLI::Option* server = app->add_option("--server", a->server,
-                                        "fusiond to ask, HOST:PORT or unix:/PATH; default: "
-                                        "one of its own")
-                            ->check(CheckAddresses)
-                            ->type_name("ADDRESS");
+  CLI::Option* server =
+      app->add_option("--server", a->server,
+                      "fusiond address, HOST:PORT or unix:/PATH; default: embedded fusiond")
+          ->check(CheckAddresses)
+          ->type_name("ADDRESS");
   CLI::Option* store = app->add_option("--store", a->store,
-                                       "directory in which the fusiond of its own keeps plans and "
+                                       "directory in which the embedded fusiond stores plans and "
                                        "kernels; default: none, every start is cold")
                            ->check(CheckNotEmpty)
                            ->type_name("DIR");
   for (CLI::Option* option :
        {store,
         app->add_option("--store-limit", a->store_limit_bytes,
-                        "bytes of plans and kernels in --store, least used out first; default: 0, "
-                        "nothing goes")
+                        "maximum bytes of plans and kernels in --store; the least used are evicted "
+                        "first; default: 0, no limit")
             ->transform(CLI::AsSizeValue(false))
             ->check(CLI::NonNegativeNumber)
             ->needs(store),
         app->add_flag("--insecure-permissions", a->insecure_permissions,
-                      "use --store although others can write it")
+                      "use --store even if other users can write it")
             ->needs(store),
         app->add_option("--fusiond", a->fusiond,
-                        "program of the fusiond of its own; default: the "
-                        "one beside fusionctl")
+                        "program of the embedded fusiond; default: the one beside fusionctl")
             ->check(CheckNotEmpty)
             ->type_name("PROGRAM"),
         app->add_option("--workers", a->workers,
-                        "compile workers of the fusiond of its own; "
-                        "default: one per core")
+                        "compile workers of the embedded fusiond; default: one per core")
             ->check(CLI::Range(1, 1024))
             ->type_name("N")}) {
-    option->excludes(server)->group("Own fusiond");
+    option->excludes(server)->group("Embedded fusiond");
   }
   AddConnectionOptions(app, server, a);
   app->add_option("--deadline", a->deadline,
-                  "seconds that the service has for an answer; default: 300")
+                  "maximum response time of the service in seconds; default: 300")
       ->check(CLI::Range(0.001, 86400.0))
       ->check(NumberError)
       ->type_name("S");
@@ -148,15 +147,15 @@ CLI::App* AddModelCommand(CLI::App* app, const char* name, const char* help, Arg
 void AddPlan(CLI::App* app, Arguments* a) {
   CLI::App* plan = AddModelCommand(app, "plan", "groups, kernels, traffic and estimates of a model",
                                    a, CommandKind::kPlan, /*with_isa=*/true);
-  plan->add_flag("--nodes", a->node_names, "name the nodes of each group");
+  plan->add_flag("--nodes", a->node_names, "list the nodes of each group");
   AddTarget(plan, a);
-  plan->add_option("--write-lock", a->write_lock,
-                   "also pin the plan: groups, cuts and digests in this file, for --lock to read")
+  plan->add_option(
+          "--write-lock", a->write_lock,
+          "also pin the plan: write its groups, tilings and digests to this file, for --lock")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
-  plan->add_flag(
-      "!--plan-only,!--no-compile", a->compile,
-      "estimates only, nothing is compiled; needed for a device without a code generator");
+  plan->add_flag("!--plan-only,!--no-compile", a->compile,
+                 "estimates only, no compilation; required for a device without a code generator");
 }
 
 // The tolerances of comparisons.
@@ -178,18 +177,18 @@ void AddIntermediates(CLI::App* run, Arguments* a) {
                     "also compare every intermediate tensor, in order, with the reference "
                     "evaluator, and name the first node that differs");
   run->add_option("--reference", a->reference,
-                  "compare with the tensors that --dump-tensors wrote into this directory instead")
+                  "compare with the tensors that --dump-tensors wrote to this directory instead")
       ->needs(compare)
       ->check(CheckNotEmpty)
       ->type_name("DIR");
   run->add_option("--dump-tensors", a->dump_tensors,
-                  "write intermediate tensors into this directory as tensor_0.npy, ..., and "
-                  "index.json, which says what each is")
+                  "write intermediate tensors to this directory as tensor_0.npy, ..., and "
+                  "index.json, which describes them")
       ->check(CheckNotEmpty)
       ->type_name("DIR");
   run->add_option("--tensor", a->tensors,
-                  "compare and write only this tensor, or those of this node; may be given more "
-                  "than once")
+                  "compare and write only this tensor, or the tensors of this node; may be given "
+                  "more than once")
       ->allow_extra_args(false)
       ->check(CheckNotEmpty)
       ->type_name("NAME");
@@ -199,29 +198,29 @@ void AddIntermediates(CLI::App* run, Arguments* a) {
 // Options for runs without the service.
 void AddResilience(CLI::App* run, Arguments* a) {
   CLI::Option* cache =
-      run->add_option("--cache", a->cache,
-                      "keep plans and kernels in this directory, and run by them when the service "
-                      "is away")
+      run->add_option(
+             "--cache", a->cache,
+             "store plans and kernels in this directory for use when the service is unavailable")
           ->check(CheckNotEmpty)
           ->type_name("DIR");
-  CLI::Option* user =
-      run->add_flag("--user-cache", a->user_cache,
-                    "the same in $XDG_CACHE_HOME/fusiond, by default ~/.cache/fusiond")
-          ->excludes(cache);
+  CLI::Option* user = run->add_flag("--user-cache", a->user_cache,
+                                    "cache in $XDG_CACHE_HOME/fusiond, by default ~/.cache/fusiond")
+                          ->excludes(cache);
   run->add_flag("--prefer-cache", a->prefer_cache,
-                "with a cache: use what is there without asking the service");
+                "with a cache: use cached plans without asking the service");
   CLI::Option* fallback =
       run->add_flag("--fallback", a->fallback,
-                    "run op by op, by the reference evaluator, if there is no plan in time");
+                    "run op by op with the reference evaluator if no plan arrives in time");
   run->add_option("--load-deadline", a->load_deadline,
-                  "with a cache or --fallback: seconds for plan and kernels, retries included")
+                  "with a cache or --fallback: time limit in seconds for plan and kernels, "
+                  "including retries")
       ->check(CLI::Range(0.001, 86400.0))
       ->check(NumberError)
       ->capture_default_str()
       ->type_name("S");
-  for (CLI::Option* option : {cache, user, fallback}) option->group("When the service is away");
-  run->get_option("--prefer-cache")->group("When the service is away");
-  run->get_option("--load-deadline")->group("When the service is away");
+  for (CLI::Option* option : {cache, user, fallback}) option->group("Service unavailable");
+  run->get_option("--prefer-cache")->group("Service unavailable");
+  run->get_option("--load-deadline")->group("Service unavailable");
 }
 
 void AddRun(CLI::App* app, Arguments* a) {
@@ -230,20 +229,20 @@ void AddRun(CLI::App* app, Arguments* a) {
   AddDataOptions(run, a);
   run->add_option(
          "--steps", a->steps,
-         "also so many runs one after the other, each with what the one before left in the "
-         "buffers of --share, as a decoder runs; --range leaves their dim open")
+         "also time this number of consecutive runs, each continuing with the --share buffers of "
+         "the previous one, like a decoder; --range leaves their dim open")
       ->check(CLI::Range(1, 1'000'000))
       ->type_name("N");
-  run->add_option("--repeat", a->repeat, "runs that are timed, one after the other")
+  run->add_option("--repeat", a->repeat, "number of consecutive timed runs")
       ->check(CLI::Range(1, 1000000))
       ->capture_default_str()
       ->type_name("N");
-  run->add_option("--out", a->out, "directory in which the outputs are written as output_0.pb, ...")
+  run->add_option("--out", a->out, "write the outputs to this directory as output_0.pb, ...")
       ->check(CheckNotEmpty)
       ->type_name("DIR");
-  run->add_flag("--kernels", a->per_kernel, "also each kernel: time, estimate, rates");
+  run->add_flag("--kernels", a->per_kernel, "also show time, estimate and rates of each kernel");
   run->add_option("--trace", a->trace,
-                  "also a timeline of the plan and of one kernel per node, in this file, for "
+                  "also write a timeline of the plan and of one kernel per node to this file, for "
                   "ui.perfetto.dev or chrome://tracing")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
@@ -254,13 +253,14 @@ void AddRun(CLI::App* app, Arguments* a) {
 
 void AddBench(CLI::App* app, Arguments* a) {
   CLI::App* bench = AddModelCommand(
-      app, "bench", "measures fused kernels against op by op, in pairs of runs in one process", a,
+      app, "bench", "measures fused against op-by-op kernels in pairs of runs in one process", a,
       CommandKind::kBench, /*with_isa=*/false);
   AddDataOptions(bench, a);
   CLI::Option* model = bench->get_option("MODEL")->required(false);
   CLI::Option* suite = bench->add_flag(
       "--suite", a->suite,
-      "in the place of a model: six small ones, with one thread and with all, or with --threads");
+      "instead of a model: six small built-in ones, with one thread and with all, or with "
+      "--threads");
   suite->excludes(model);
   // The suite has its own models, data and numerics.
   for (const char* name :
@@ -270,27 +270,29 @@ void AddBench(CLI::App* app, Arguments* a) {
   }
   bench
       ->add_option("--seconds", a->seconds,
-                   "time for pairs of runs; 10000 pairs are the most. Default: 5; 2 for each row "
-                   "of --suite")
+                   "duration in seconds, at most 10000 pairs of runs; default: 5, or 2 for each "
+                   "row of --suite")
       ->check(CLI::Range(0.01, 86400.0))
       ->check(NumberError)
       ->type_name("S");
-  bench->add_option("--pairs", a->pairs, "exactly so many pairs of runs, whatever they take")
+  bench
+      ->add_option("--pairs", a->pairs,
+                   "exact number of pairs of runs, regardless of their duration")
       ->check(CLI::Range(1, kMaxBenchPairs))
       ->type_name("N");
-  bench->add_option("--warmup", a->warmup, "pairs of runs before those that count")
+  bench->add_option("--warmup", a->warmup, "pairs of warm-up runs, which do not count")
       ->check(CLI::Range(0, 1000000))
       ->capture_default_str()
       ->type_name("N");
-  suite->excludes(
-      bench->add_flag("--kernels", a->per_kernel, "also each kernel: time, estimate, rates"));
+  suite->excludes(bench->add_flag("--kernels", a->per_kernel,
+                                  "also show time, estimate and rates of each kernel"));
   bench->add_flag("!--no-report", a->report,
-                  "do not tell the service of --server or --store what the kernels took");
+                  "do not report kernel times to the service of --server or --store");
 }
 
 void AddVerify(CLI::App* app, Arguments* a) {
   CLI::App* verify = AddModelCommand(
-      app, "verify", "compares outputs with expected ones, or with the reference evaluator", a,
+      app, "verify", "compares outputs with expected outputs or the reference evaluator", a,
       CommandKind::kVerify, /*with_isa=*/true);
   AddDataOptions(verify, a);
   AddTolerances(verify, a);
@@ -298,11 +300,12 @@ void AddVerify(CLI::App* app, Arguments* a) {
 
 void AddShow(CLI::App* app, Arguments* a) {
   CLI::App* show =
-      AddCommand(app, "show", "one form of a model on its way to kernels", a, CommandKind::kShow);
+      AddCommand(app, "show", "shows one compilation stage of a model", a, CommandKind::kShow);
   AddModelOrKernel(show, a);
   AddPlanOptions(show, a, /*with_isa=*/true);
-  AddChoice(show, "WHAT", &a->what, kShowWhats, "form", " after the MODEL")->required();
-  AddChoice(show, "--format", &a->format, kShowFormats, "notation (dot: graph, smg and plan)");
+  AddChoice(show, "WHAT", &a->what, kShowWhats, "stage", " after the MODEL")->required();
+  AddChoice(show, "--format", &a->format, kShowFormats,
+            "output format (dot: graph, smg and plan only)");
 }
 
 // For commands that take a plan key or a model: the options that `add` adds say how a model is
@@ -323,12 +326,11 @@ void AddModelOptions(CLI::App* app, Arguments* a, CommandKind kind,
 
 void AddExplain(CLI::App* app, Arguments* a) {
   CLI::App* explain =
-      AddCommand(app, "explain", "why the kernels of a plan are what they are, with numbers", a,
+      AddCommand(app, "explain", "explains the fusion decisions of a plan, with numbers", a,
                  CommandKind::kExplain);
   explain
       ->add_option("PLAN", a->subject,
-                   "a model, the key of a plan (8 of its digits or more), or a file of "
-                   "explain --save")
+                   "a model, a plan key (8 digits or more), or a file of explain --save")
       ->required()
       ->check(CheckNotEmpty)
       ->type_name("KEY|FILE|FILE.onnx");
@@ -339,43 +341,43 @@ void AddExplain(CLI::App* app, Arguments* a) {
   CLI::Option* why =
       explain
           ->add_option("--why,--why-not", a->why,
-                       "why this node is in its kernel, or why two nodes share one or do not; by "
-                       "name, a part of the name that no other has, or position as #12")
+                       "explain why this node is in its kernel, or why two nodes share a kernel or "
+                       "not; by name, unique part of a name, or position such as #12")
           ->expected(1, 2)
           ->check(CheckNotEmpty)
           ->type_name("NODE");
-  explain->add_option("--group", a->group, "why this group of the plan is what it is")
+  explain->add_option("--group", a->group, "explain this group of the plan")
       ->check(CLI::Range(0, 1 << 30))
       ->excludes(why)
       ->type_name("N");
   explain->add_flag(
       "--miss", a->miss,
-      "why the service had no plan of this model: the stored plan that is nearest, and "
-      "in what it differs");
-  explain->add_flag("--candidates", a->candidates, "also what the search weighed on its way");
+      "explain why the service had no plan of this model: the nearest stored plan and its "
+      "differences");
+  explain->add_flag("--candidates", a->candidates, "also show the candidates of the search");
   explain
-      ->add_option("--dot", a->dot,
-                   "also the graph before and after, groups coloured, in this file; of models only")
+      ->add_option(
+          "--dot", a->dot,
+          "also write the graph before and after, groups coloured, to this file; models only")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
   explain
-      ->add_option("--save", a->save, "also all of it in this file, for explain and diff to read")
+      ->add_option("--save", a->save,
+                   "also write the full explanation to this file, for explain and diff")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
-  explain
-      ->add_option("--svg", a->svg,
-                   "the same as a picture; drawn by graphviz, which must be installed")
+  explain->add_option("--svg", a->svg, "like --dot, but as an SVG picture; requires graphviz")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
 }
 
 void AddDiff(CLI::App* app, Arguments* a) {
-  CLI::App* diff = AddCommand(app, "diff", "what differs between two plans of one graph, and why",
-                              a, CommandKind::kDiff);
+  CLI::App* diff =
+      AddCommand(app, "diff", "explains the differences between two plans of one graph", a,
+                 CommandKind::kDiff);
   for (auto [name, field] : {std::pair{"PLAN", &a->subject}, std::pair{"OTHER", &a->other}}) {
     diff->add_option(name, *field,
-                     "a plan key (8 of its digits or more), a model, or a file of explain "
-                     "--save")
+                     "a plan key (8 digits or more), a model, or a file of explain --save")
         ->required()
         ->check(CheckNotEmpty)
         ->type_name("KEY|FILE|FILE.onnx");
@@ -388,50 +390,48 @@ void AddDiff(CLI::App* app, Arguments* a) {
 
 void AddExport(CLI::App* app, Arguments* a) {
   CLI::App* command = AddModelCommand(
-      app, "export", "writes a model in which the groups of its plan are nodes, for any runtime", a,
+      app, "export", "writes a model whose nodes are the groups of its plan, for any runtime", a,
       CommandKind::kExport, /*with_isa=*/true);
   // The only form so far; it has a name so that others can be added.
   command
       ->add_flag("--fused", a->fused,
-                 "each group a node of domain fusiond, which calls a function that holds its nodes")
+                 "each group becomes a node of domain fusiond that calls a function with its nodes")
       ->required();
   command
       ->add_option("--out", a->out,
-                   "this file; where the model has external data, in its directory or above")
+                   "output file; for a model with external data, in its directory or above")
       ->required()
       ->check(CheckNotEmpty)
       ->type_name("FILE.onnx");
   AddTarget(command, a);
-  command->add_flag(
-      "!--plan-only,!--no-compile", a->compile,
-      "nothing is compiled: nodes have the digests of kernels that are in the cache only");
+  command->add_flag("!--plan-only,!--no-compile", a->compile,
+                    "no compilation: nodes have the digests of cached kernels only");
 }
 
 void AddRepro(CLI::App* app, Arguments* a) {
   CLI::App* repro = AddCommand(
-      app, "repro", "a plan as an archive that others can run, without weights; and such a run", a,
+      app, "repro", "writes a plan as a runnable archive without weights, or replays one", a,
       CommandKind::kRepro);
-  CLI::Option* plan =
-      repro
-          ->add_option("PLAN", a->subject,
-                       "a model, or the key of a stored plan (8 of its digits or more)")
-          ->check(CheckNotEmpty)
-          ->type_name("KEY|FILE.onnx");
+  CLI::Option* plan = repro
+                          ->add_option("PLAN", a->subject,
+                                       "a model, or the key of a stored plan (8 digits or more)")
+                          ->check(CheckNotEmpty)
+                          ->type_name("KEY|FILE.onnx");
   CLI::Option* out = repro
                          ->add_option("-o,--out", a->out,
-                                      "this file: a .tar.gz of plan, graph, sources, schedules")
+                                      "output file, a .tar.gz of plan, graph, sources, schedules")
                          ->needs(plan)
                          ->check(CheckNotEmpty)
                          ->type_name("FILE");
   repro
       ->add_option("--replay", a->replay,
-                   "compile, check and run the plan of this file; needs no service. It runs code "
-                   "of the file: only those of people that you trust")
+                   "compile, check and run the plan of this file, without a service. It runs code "
+                   "from the file: use trusted files only")
       ->excludes(plan)
       ->excludes(out)
       ->check(CheckNotEmpty)
       ->type_name("FILE");
-  repro->add_option("--seed", a->seed, "of the numbers of --replay")
+  repro->add_option("--seed", a->seed, "seed of the numbers of --replay")
       ->check(CheckSeed)
       ->type_name("N");
   AddModelOptions(repro, a, CommandKind::kRepro,
@@ -439,98 +439,99 @@ void AddRepro(CLI::App* app, Arguments* a) {
 }
 
 void AddReport(CLI::App* app, Arguments* a) {
-  CLI::App* report = AddCommand(app, "report", "measured latencies of plans beside the estimates",
-                                a, CommandKind::kReport);
+  CLI::App* report =
+      AddCommand(app, "report", "compares measured latencies of plans with the estimates", a,
+                 CommandKind::kReport);
   report
       ->add_option("PLAN", a->subject,
-                   "key of a plan, 8 of its digits or more, or a model; default: every plan that "
-                   "latencies were reported of")
+                   "a plan key (8 digits or more) or a model; default: every plan with reported "
+                   "latencies")
       ->check(CheckNotEmpty)
       ->type_name("KEY|FILE.onnx");
   AddModelOptions(report, a, CommandKind::kReport, [a, report] {
     AddPlanOptions(report, a, /*with_isa=*/true);
-    report->add_option("--data", a->data, "of a model: its symbolic dims are those of this data")
+    report->add_option("--data", a->data, "for a model: take its symbolic dims from this data")
         ->check(CheckNotEmpty)
         ->type_name("DIR");
   });
-  report->add_option("--html", a->html, "also as a page with charts, in this file")
+  report->add_option("--html", a->html, "also write a page with charts to this file")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
 }
 
 void AddToken(CLI::App* app, Arguments* a) {
-  CLI::App* token =
-      AddLocalCommand(app, "token", "a new token, and its entry for the file of fusiond --tokens",
-                      a, CommandKind::kToken);
+  CLI::App* token = AddLocalCommand(
+      app, "token", "creates a token and its entry for the file of fusiond --tokens", a,
+      CommandKind::kToken);
   const auto name_of = [](size_t most) {
     return [most](const std::string& word) { return CheckCallerName(word, most); };
   };
-  token->add_option("NAME", a->name, "what the server's log calls it")
+  token->add_option("NAME", a->name, "its name in the server's log")
       ->required()
       ->check(name_of(kMaxCallerNameBytes))
       ->type_name("NAME");
-  token->add_option("--tenant", a->tenant, "under which its calls are counted; default: default")
+  token->add_option("--tenant", a->tenant, "tenant of its calls; default: default")
       ->check(name_of(kMaxTenantBytes))
       ->type_name("NAME");
   token
       ->add_option("--role", a->roles,
-                   "what it may do; may be given more than once; default: plan and report")
+                   "its permission; may be given more than once; default: plan and report")
       ->allow_extra_args(false)
       ->check(CLI::IsMember({"plan", "report", "admin"}))
       ->type_name("{plan,report,admin}");
-  token->add_option("--expires", a->expires, "until then: 2027-01-31 or 2027-01-31T18:00:00Z")
+  token->add_option("--expires", a->expires, "expiry time: 2027-01-31 or 2027-01-31T18:00:00Z")
       ->check(CheckTime)
       ->type_name("TIME");
   token
       ->add_option("--out", a->out,
-                   "the token goes into this new file, which only its owner reads; stdout has the "
-                   "entry alone")
+                   "write the token to this new file, readable by its owner only; stdout then has "
+                   "only the entry")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
   token->add_flag("--json", a->json, "one JSON object on stdout");
 }
 
 void AddStore(CLI::App* app, Arguments* a) {
-  CLI::App* store = AddCommand(app, "store",
-                               "looks after the stored plans and kernels of a service: sizes, "
-                               "checks, pins, copies",
-                               a, CommandKind::kStore);
-  AddChoice(store, "ACTION", &a->action, kStoreActions, "what to do")->required();
+  CLI::App* store =
+      AddCommand(app, "store",
+                 "manages the stored plans and kernels of a service: sizes, checks, pins, copies",
+                 a, CommandKind::kStore);
+  AddChoice(store, "ACTION", &a->action, kStoreActions, "action")->required();
   store
       ->add_option("PLAN", a->plan_keys,
-                   "plans that pin, unpin, invalidate and export are about: keys, 8 of their "
-                   "digits or more; export without any: every plan")
+                   "plan keys (8 digits or more) for pin, unpin, invalidate and export; export "
+                   "without any: every plan")
       ->check(CheckNotEmpty)
       ->type_name("KEY");
   store
       ->add_option("--kernel", a->kernel_keys,
-                   "invalidate this kernel, by its key or symbol, 8 of their digits or more; may "
-                   "be given more than once")
+                   "invalidate this kernel, by key or symbol (8 digits or more); may be given more "
+                   "than once")
       ->allow_extra_args(false)
       ->check(CheckNotEmpty)
       ->type_name("KEY");
-  store->add_flag("--all", a->all, "invalidate everything, pinned plans too");
-  store->add_option("--reason", a->reason, "invalidate: for the log of the service")
+  store->add_flag("--all", a->all, "invalidate everything, including pinned plans");
+  store->add_option("--reason", a->reason, "reason for invalidate, for the log of the service")
       ->type_name("TEXT");
   store->add_option("-o,--out", a->out, "export to this file")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
   store
       ->add_option("--from", a->from,
-                   "import this file of export. What no --import-key signed is made again here and "
-                   "compared, or refused")
+                   "import this file of export. Entries not signed by an --import-key are rebuilt "
+                   "here and compared, or refused")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
   CLI::Option* directory = store->get_option("--store");
   for (CLI::Option* option :
        {store
             ->add_option("--import-key", a->import_keys,
-                         "import with --store: take entries that this key signed as they are, as "
+                         "import with --store: accept entries signed by this key as they are, like "
                          "fusiond --import-key; may be given more than once")
             ->allow_extra_args(false),
         store->add_option("--signing-key", a->signing_key,
-                          "export with --store: sign the entries, as fusiond --signing-key")}) {
-    option->needs(directory)->check(CheckNotEmpty)->type_name("FILE")->group("Own fusiond");
+                          "export with --store: sign the entries, like fusiond --signing-key")}) {
+    option->needs(directory)->check(CheckNotEmpty)->type_name("FILE")->group("Embedded fusiond");
   }
 }
 
@@ -548,26 +549,27 @@ void AddCommands(CLI::App* app, Arguments* a) {
   AddRepro(app, a);
   AddReport(app, a);
 
-  CLI::App* list = AddCommand(app, "list", "the plans that a service has stored, newest first", a,
+  CLI::App* list = AddCommand(app, "list", "lists the stored plans of a service, newest first", a,
                               CommandKind::kList);
-  list->add_option("--limit", a->limit, "so many at most; default: all")
+  list->add_option("--limit", a->limit, "maximum number of plans; default: all")
       ->check(CLI::Range(1, 1000000))
       ->type_name("N");
-  list->add_flag("--full", a->full_keys, "whole keys, 64 digits");
+  list->add_flag("--full", a->full_keys, "show full keys (64 digits)");
 
   CLI::App* capabilities =
       AddCommand(app, "capabilities", "devices, operators and limits of a service", a,
                  CommandKind::kCapabilities);
-  capabilities->add_flag("--ops", a->ops, "every operator and its opsets");
+  capabilities->add_flag("--ops", a->ops, "list every operator and its opsets");
 
-  AddCommand(app, "status", "whether the service answers, and how fast", a, CommandKind::kStatus);
+  AddCommand(app, "status", "availability and round-trip time of the service", a,
+             CommandKind::kStatus);
 
   AddToken(app, a);
   AddStore(app, a);
 
-  CLI::App* completion = AddLocalCommand(app, "completion", "a script that completes command lines",
-                                         a, CommandKind::kCompletion);
-  AddChoice(completion, "SHELL", &a->shell, kShells, "for this shell")->required();
+  CLI::App* completion = AddLocalCommand(app, "completion", "prints a shell completion script", a,
+                                         CommandKind::kCompletion);
+  AddChoice(completion, "SHELL", &a->shell, kShells, "target shell")->required();
 }
 
 }  // namespace

@@ -69,8 +69,8 @@ void AddRange(CLI::App* app, Arguments* a) {
                                         StrCat("dim ", QuoteShort(name), " has two ranges"));
            }
          },
-         "leaves a symbolic dim open: one plan for its values, in multiples of STEP; --bind then "
-         "says at which value to run; may be given more than once")
+         "leave a symbolic dim open: one plan for the whole range, in multiples of STEP; --bind "
+         "then gives the value of a run; may be given more than once")
       ->allow_extra_args(false)
       ->check([](const std::string& text) {
         std::string name;
@@ -107,9 +107,9 @@ void AddShare(CLI::App* app, Arguments* a) {
              if (ParseSharing(text, &shared)) a->options.shared_buffers.push_back(shared);
            }
          },
-         "this output lies in the memory of this input, which has room for CAPACITY elements along "
-         "the dim that grows, by default as many as the output can have: a run writes the new ones "
-         "only; a * on both sides stands for the same text; may be given more than once")
+         "this output shares the memory of this input, which has room for CAPACITY elements along "
+         "the growing dim, by default as many as the output can have; a run writes only the new "
+         "elements; a * on both sides matches the same text; may be given more than once")
       ->allow_extra_args(false)
       ->check([](const std::string& text) {
         SharedNames shared;
@@ -142,8 +142,8 @@ void AddStrides(CLI::App* app, Arguments* a) {
              if (ParseStrides(text, &bound)) a->options.bound_strides.push_back(std::move(bound));
            }
          },
-         "this input or output does not lie dense in memory: how many elements it is from one to "
-         "the next along each dim; may be given more than once")
+         "strides, in elements, of each dim of an input or output that is not dense in memory; may "
+         "be given more than once")
       ->allow_extra_args(false)
       ->check([](const std::string& text) {
         NamedStrides bound;
@@ -165,8 +165,8 @@ void AddModel(CLI::App* app, Arguments* a) {
 
 void AddModelOrKernel(CLI::App* app, Arguments* a) {
   app->add_option("MODEL", a->model,
-                  "an ONNX file; or of a stored kernel the key (8 of its digits or more) or the "
-                  "symbol, fk_..., for schedule, source, smg and program")
+                  "an ONNX file; or, for schedule, source, smg and program, the key (8 digits or "
+                  "more) or symbol (fk_...) of a stored kernel")
       ->required()
       ->check(CheckNotEmpty)
       ->type_name("KEY|FILE.onnx");
@@ -178,15 +178,15 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
       ->type_name("N");
   if (with_isa) {
     app->add_option("--isa", a->isa,
-                    "plan for this instruction set, x86-64-v2, avx2, avx512, avx512-vnni, "
-                    "avx512-bf16 or avx512-amx, on a generic CPU; default: this machine")
+                    "plan for a generic CPU with this instruction set: x86-64-v2, avx2, avx512, "
+                    "avx512-vnni, avx512-bf16 or avx512-amx; default: this machine")
         ->check(CheckIsa)
         ->type_name("ISA");
   }
-  AddChoice(app, "--fusion", &a->options.fusion, kFusionModes, "kernels");
-  AddChoice(app, "--numerics", &a->options.numerics, kNumerics, "how exact results must be");
+  AddChoice(app, "--fusion", &a->options.fusion, kFusionModes, "kernels: fused, or one per node");
+  AddChoice(app, "--numerics", &a->options.numerics, kNumerics, "required exactness of results");
   app->add_option("--batch", a->options.hints.batch_size,
-                  "leading dim of inputs that leave it open")
+                  "value of the leading dim of inputs where it is open")
       ->check(CLI::Range(int64_t{1}, int64_t{1} << 40))
       ->type_name("N");
   AddBind(app, a);
@@ -195,21 +195,21 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
   AddStrides(app, a);
   AddNameValue(
       app, "--fix", &a->fixed, "VALUE",
-      "plan for this value of an input, a number or a file (.npy, .pb), where shapes or numbers "
-      "of passes follow from it; it is no input of a run then; may be given more than once");
+      "plan for this value of an input, a number or a file (.npy, .pb), if shapes or loop counts "
+      "depend on it; a run then has no such input; may be given more than once");
   app->add_option("--as-input", a->as_inputs,
-                  "plan this initialiser, which is a graph input too, as an input: a run may give "
-                  "it another value than the model has; may be given more than once")
+                  "plan this initialiser, which is also a graph input, as an input: a run may "
+                  "override its value; may be given more than once")
       ->allow_extra_args(false)
       ->check(CheckNotEmpty)
       ->type_name("NAME");
   app->add_option("--rules", a->rules,
                   "rules that force, forbid or favour kernels: a fusion.v1.FusionRules in "
-                  "protobuf's text format; op-by-op follows none")
+                  "protobuf's text format; op-by-op ignores them")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
   app->add_option("--custom-ops", a->custom_ops,
-                  "definitions of operators that the model uses, see core/custom/README.md")
+                  "definitions of custom operators, see core/custom/README.md")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
   auto add_pressure = [app](const char* name, double* field, const char* help) {
@@ -219,14 +219,13 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
         ->type_name("X");
   };
   add_pressure("--memory-pressure", &a->options.hints.memory_pressure,
-               "0..1; above 0.8 the plan of the least peak memory");
+               "0..1; above 0.8: the plan with the least peak memory");
   add_pressure("--compute-pressure", &a->options.hints.compute_pressure,
-               "0..1; above 0.8 nothing is recomputed, and groups must gain much");
+               "0..1; above 0.8: no recomputation, and groups must gain much");
   app->add_flag("--low-latency", a->options.hints.low_latency,
-                "memory is free and latency wanted: kernels of a layer may become phases of one "
-                "launch");
+                "trade memory for latency: kernels of a layer may become phases of one launch");
   app->add_flag("--frontier", a->options.frontier,
-                "also look for plans of less memory and of less to compile, to compare with");
+                "also search for plans with less memory or less compile time, to compare with");
   app->add_flag("--debug", a->options.debug,
                 "kernels keep symbols and line tables; their code is the same");
   app->add_flag("--guard", a->options.guard,
@@ -234,25 +233,24 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
                 "tensor; runs take longer");
   app->add_option(
          "--opt-level", a->options.opt_level,
-         "how much may be spent on timing other tiles than those that the benefit model "
-         "picks: 0 nothing, 1 up to 10 s, 2 up to 60 s, 3 up to 240 s; once, the result is "
-         "stored with the plan")
+         "time for measuring other tiles than those the benefit model picks: 0 none, 1 up to 10 s, "
+         "2 up to 60 s, 3 up to 240 s; only once, the result is stored with the plan")
       ->check(CLI::Range(0, kMaxOptLevel))
       ->type_name("0..3");
   app->add_option(
          "--lock", a->lock,
-         "plan exactly as this file of plan --write-lock says, or fail and say what differs")
+         "use exactly the plan in this file of plan --write-lock, or fail and report what differs")
       ->check(CheckNotEmpty)
       ->type_name("FILE");
   app->add_flag("--allow-fused", a->allow_fused,
-                "take a file of export --fused for the model that it was written from; else it is "
-                "refused: ALREADY_FUSED");
+                "accept a file of export --fused as the model that it was written from; otherwise "
+                "it is refused: ALREADY_FUSED");
 }
 
 void AddTarget(CLI::App* app, Arguments* a) {
   app->add_option("--target", a->target,
-                  "plan for this device, by the name of its spec: h100, a100, "
-                  "generic-avx2, ...; a wrong name lists them; threads default to its units")
+                  "plan for the device with this spec name: h100, a100, generic-avx2, ...; an "
+                  "unknown name lists all; threads default to the device's units")
       ->check(CheckNotEmpty)
       ->excludes(app->get_option("--isa"))
       ->type_name("NAME");
@@ -261,16 +259,16 @@ void AddTarget(CLI::App* app, Arguments* a) {
 void AddDataOptions(CLI::App* app, Arguments* a) {
   app->add_option(
          "--data", a->data,
-         "directory with input_0.pb or input_0.npy, ... and perhaps output_0.pb, ..., one of "
-         "ONNX's cases with test_data_set_0, ..., or a .npz file with arrays named as the "
-         "inputs and outputs are; default: random inputs")
+         "directory with input_0.pb or input_0.npy, ... and optionally output_0.pb, ..., an ONNX "
+         "test case with test_data_set_0, ..., or a .npz file with arrays named like the inputs "
+         "and outputs; default: random inputs")
       ->check(CheckNotEmpty)
       ->type_name("PATH");
   AddNameValue(app, "--input", &a->inputs, "FILE",
-               "this file (.npy or .pb) for one input, or for an initialiser that is a graph input "
-               "too, in place of what --data or the model has, or of random numbers; may be given "
-               "more than once");
-  app->add_option("--seed", a->seed, "of random inputs")->check(CheckSeed)->type_name("N");
+               "file (.npy or .pb) for one input, or for an initialiser that is also a graph "
+               "input; overrides --data, the model's value and random inputs; may be given more "
+               "than once");
+  app->add_option("--seed", a->seed, "seed of random inputs")->check(CheckSeed)->type_name("N");
 }
 
 }  // namespace fusion
