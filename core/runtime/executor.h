@@ -24,8 +24,8 @@ struct ExecutorOptions {
   /// Threads of the executor's own pool; 0: Plan::threads. Ignored if `parallel_tasks` is set.
   int threads = 0;
   /// Runs tasks on the caller's threads instead of a pool of the executor. Called for every phase
-  /// of every kernel, also if it has one task. `workers`: an upper bound of the worker numbers that
-  /// it passes, plus one; required with `parallel_tasks`.
+  /// that has tasks, even for a single one; concurrent runs call it concurrently. `workers`: larger
+  /// than any worker number that it passes; required with `parallel_tasks`.
   ParallelTasks parallel_tasks;
   int workers = 0;
 
@@ -46,7 +46,7 @@ struct RunProfile {
   int variant = -1;  // position in Plan::variants of the plan that ran; -1: the plan itself
   /// By launch of that plan; for launches of loops the sum of all passes.
   std::vector<double> launch_us;
-  double total_us = 0;
+  double total_us = 0;  // with the set-up of the run, without copies to and from strided memory
 };
 
 /// The place where a guarded kernel (PlanOptions::guard) accessed an element outside a tensor.
@@ -58,7 +58,8 @@ struct RunFault {
   int variant = -1;
 };
 
-/// The fault behind an error of a run; nullopt for other errors. Annotate() drops it from a status.
+/// The fault behind an error of a run; nullopt for other errors. It is a payload of the status,
+/// which Annotate() keeps.
 std::optional<RunFault> RunFaultOf(const absl::Status& status);
 
 /// Memory that an executor holds, in bytes.
@@ -104,9 +105,11 @@ class Executor {
 
   /// Packs the weights. `weight(i)` returns the i-th weight of the plan, and is called at most once
   /// for each weight in use. Weights that kernels read directly (not packed) must stay in memory,
-  /// unchanged, as long as the executor is used; the others may be freed after this returns. Do not
-  /// call it during a run. InvalidArgument for a weight of another type or shape, ResourceExhausted
-  /// if there is no memory; errors of `weight` and of kernels are passed on.
+  /// unchanged, as long as the executor is used; the others may be freed after this returns. The
+  /// returned pointer must not be null (InvalidArgument). Do not call Prepare during a run. A later
+  /// call replaces the weights. After an error, runs fail until a call succeeds. InvalidArgument
+  /// for a weight of another type or shape, ResourceExhausted if there is no memory; errors of
+  /// `weight` and of kernels are passed on.
   absl::Status Prepare(const std::function<absl::StatusOr<const HostTensor*>(int)>& weight);
 
   /// Runs one inference and returns the model's outputs, in the order of Plan::outputs. `inputs`:
@@ -119,9 +122,11 @@ class Executor {
   absl::StatusOr<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs,
                                               RunProfile* profile = nullptr);
   /// Run into the caller's tensors: one for each entry of plan.outputs, of the type and dims that
-  /// the run has (MakeOutputs makes them). If the run decides extents (plan.output_extents),
-  /// outputs have their largest extents and the counts come after them; CutOutputs then makes what
-  /// Run returns. Tensors in shared buffers are copied to one and back; RunShared avoids that.
+  /// the run has (MakeOutputs makes them). Outputs whose extent the run determines
+  /// (plan.output_extents) have the largest extent; the last entries of plan.outputs are their
+  /// counts. CutOutputs (core/tensor/output_extent.h) shrinks them to what Run returns. Tensors in
+  /// shared buffers are copied to one and back; RunShared avoids that. Errors as Run;
+  /// InvalidArgument also for an output of another type or dims.
   absl::Status RunInto(const std::vector<const HostTensor*>& inputs,
                        const std::vector<HostTensor*>& outputs, RunProfile* profile = nullptr);
   /// RunInto, but tensors in shared buffers stay in `memory`: their entries in `inputs` and

@@ -314,6 +314,7 @@ absl::Status Executor::PrepareOwn(
     if (plan_.weights[i] < 0) continue;
     const PlanTensor& declared = plan_.tensors[static_cast<size_t>(plan_.weights[i])];
     ASSIGN_OR_RETURN(const HostTensor* given, weight(static_cast<int>(i)));
+    if (given == nullptr) return InvalidArgument("weight ", i, " is a null pointer");
     if (given->dtype() != declared.dtype || given->dims() != declared.dims) {
       return InvalidArgument("weight ", i, " is ", DTypeName(given->dtype()),
                              DimsToString(given->dims()), ", the plan says ",

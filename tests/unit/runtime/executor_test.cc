@@ -163,6 +163,13 @@ TEST(Executor, RefusesWeightsOfAnotherType) {
   }
 }
 
+TEST(Executor, RefusesANullWeight) {
+  absl::Status status =
+      Make()->Prepare([](int) -> absl::StatusOr<const HostTensor*> { return nullptr; });
+  EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("weight 0 is a null pointer"));
+}
+
 TEST(Executor, RefusesInputsAndOutputsOfAnotherType) {
   std::unique_ptr<Executor> executor = Make();
   HostTensor w = Filled(100);
