@@ -112,7 +112,8 @@ struct CallLimits {
 ///
 /// - The codes and messages of the service; InvalidArgument and Unimplemented are about the
 ///   request.
-/// - Unavailable, naming the address: it cannot be reached, or reports so itself.
+/// - Unavailable, naming the address: the service cannot be reached, or reports this itself.
+/// - Cancelled: CallLimits::stop or a CancelToken ended the call.
 /// - DeadlineExceeded: the deadline of the call has passed.
 /// - DataLoss: an answer is malformed, a kernel does not match its digest, or a required signature
 ///   is missing.
@@ -120,10 +121,11 @@ struct CallLimits {
 ///   call.
 class Client {
  public:
-  /// `address`: "HOST:PORT" or "unix:/PATH".
+  /// `address`: "HOST:PORT" or "unix:/PATH". Unavailable if no service answers within
+  /// ClientOptions::connect_timeout, or refuses connections for longer than `refused_for`.
   static absl::StatusOr<std::unique_ptr<Client>> Connect(const std::string& address,
                                                          const ClientOptions& options = {});
-  /// The same without waiting; the first call connects.
+  /// The same without waiting, so it never fails; the first call connects.
   static absl::StatusOr<std::unique_ptr<Client>> Open(const std::string& address,
                                                       const ClientOptions& options = {});
   ~Client();
@@ -152,7 +154,7 @@ class Client {
   /// The same; also returns the answer as a serialised v1::PlanFusionResponse, for caches. `answer`
   /// may be null.
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request, std::string* answer) const;
-  /// The same, with progress. A service without this call is asked without progress.
+  /// The same, with progress. If the service lacks this call, there is no progress.
   absl::StatusOr<FusionReply> PlanFusion(const FusionRequest& request,
                                          const ProgressObserver& on_progress) const;
 

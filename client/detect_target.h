@@ -12,7 +12,7 @@ namespace fusion {
 ///
 ///   request.target = DetectTarget();
 ///
-/// `threads`: that will run the plan; 0: the cores this process may use (affinity mask). Cache
+/// `threads`: how many will run the plan; 0: as many as the cores of the affinity mask. Cache
 /// sizes come from CPUID, else from sysfs; 0 if both fail. `isa` is empty on a machine below every
 /// supported level.
 Target DetectTarget(int threads = 0);

@@ -41,8 +41,9 @@ using WeightReader = std::function<absl::StatusOr<HostTensor>(const std::string&
 ///   ASSIGN_OR_RETURN(auto model, FusedModel::Load(*client, "bert.onnx", {}));
 ///   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, model->Run({ids, mask}));
 ///
-/// Owns weights, kernels, arenas and threads. Run may be called from several threads. Errors name
-/// node, weight, kernel or input.
+/// Owns weights, kernels, arenas and threads. Run may be called from several threads. Load fails as
+/// the calls of Client and as Executor::Create and Prepare, or if the model cannot be read; the
+/// forms of Run fail as those of Executor. Errors name node, weight, kernel or input.
 ///
 /// Reports latencies to the service on a thread of its own (LatencyReporter): some runs are timed,
 /// which costs less than 0.5 % of their time, and sent every 30 s and once at the end. Only the

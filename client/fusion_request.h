@@ -17,7 +17,7 @@ absl::Status EncodeRequest(const FusionRequest& request, int64_t max_bytes,
 /// A digest of everything on the client's side that decides the answer: model without weights,
 /// target, options, hints, rules, and the versions of this library and of the kernel ABI.
 /// `request_id`, `traceparent` and `model_name` do not count. Equal on every machine for equal
-/// requests.
+/// requests. InvalidArgument as EncodeRequest.
 absl::StatusOr<Digest> RequestDigest(const FusionRequest& request);
 
 }  // namespace fusion

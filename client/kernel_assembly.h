@@ -17,7 +17,8 @@ namespace fusion {
 ///   while (reader->Read(&part)) RETURN_IF_ERROR(assembly.Add(part));
 ///   ASSIGN_OR_RETURN(std::vector<FetchedKernel> kernels, std::move(assembly).Finish());
 ///
-/// Errors name the kernel. DataLoss: parts out of order, too many bytes, or a wrong digest.
+/// Errors name the kernel. DataLoss: parts out of order or missing, too many bytes, or a wrong
+/// digest.
 /// Internal: the kernel failed. NotFound: the service does not have it (any more). Unavailable: it
 /// is not compiled yet.
 class KernelAssembly {

@@ -17,9 +17,9 @@ namespace fusion {
 
 /// When cached plans are used.
 enum class CachePolicy : uint8_t {
-  kPreferService,  // the service is asked; kernels that are here are not fetched; the cached plan
-                   // is for when the service is away
-  kPreferCache,    // a cached plan is used at once, however old; the service is asked for others
+  kPreferService,  // calls the service, and fetches only kernels that are not cached; uses a cached
+                   // plan if the service does not provide one
+  kPreferCache,    // uses a cached plan at once, whatever its age; else calls the service
 };
 
 struct ResilientOptions {
@@ -56,7 +56,7 @@ struct ClientStats {
 struct FetchedBundle {
   Bundle bundle;
   bool from_cache = false;
-  /// Why the service did not provide it; OK if it did, or was not asked.
+  /// Why the service did not provide it; OK if it did, or was not called.
   absl::Status service;
   /// The client that provided it, for reports; null: from the cache.
   std::unique_ptr<Client> client;
@@ -90,14 +90,16 @@ class ResilientClient {
   static absl::StatusOr<std::shared_ptr<ResilientClient>> Create(
       std::vector<std::string> addresses, const ResilientOptions& options = {});
 
-  /// Plan and kernels of a request, whose mode is PlanMode::kCompile. Returns before the deadline
-  /// (default: `load_deadline` from now) plus the time for decoding. `stop` (may be null) ends it
-  /// early. Errors: those of the service; Unavailable, with every address and its error, if none
-  /// could be reached; DeadlineExceeded.
+  /// Plan and kernels of a request, whose mode is PlanMode::kCompile. A cached plan replaces every
+  /// error but InvalidArgument; the cache does not answer requests with `dumps`. Returns before the
+  /// deadline (default: `load_deadline` from now) plus the time for decoding. `stop` (may be null)
+  /// ends it early. Errors: InvalidArgument for another mode; those of the service; Unavailable,
+  /// with every address and its error, if none could be reached; DeadlineExceeded; Cancelled by
+  /// `stop`.
   absl::StatusOr<FetchedBundle> FetchBundle(const FusionRequest& request,
                                             std::optional<Nanoseconds> deadline = std::nullopt,
                                             CallStop* stop = nullptr);
-  /// Asks only the service, not the cache, and caches the answer.
+  /// The same, but does not use a cached plan. Caches the answer.
   absl::StatusOr<FetchedBundle> FetchFromService(const FusionRequest& request,
                                                  std::optional<Nanoseconds> deadline = std::nullopt,
                                                  CallStop* stop = nullptr);

@@ -56,8 +56,9 @@ class CircuitBreaker {
   /// Unavailable, "circuit open since ... ms, after ...", if the circuit is open.
   absl::Status Admit();
   /// Records the outcome of an admitted call. Unavailable and DeadlineExceeded are failures;
-  /// Cancelled is ignored; any other status shows that the service responds. A caller who knows
-  /// that the deadline was too short for an answer passes OK or Cancelled.
+  /// Cancelled is ignored, and the next call probes again; any other status shows that the service
+  /// responds. A caller who knows that the deadline was too short for an answer passes OK or
+  /// Cancelled.
   void Record(const absl::Status& status);
 
   BreakerState state() const;

@@ -37,8 +37,8 @@ class CallStop {
     }
   }
 
-  /// Registers a call during its lifetime. Stop calls `end`, which must not block; the constructor
-  /// calls it if Stop was called before. `stop` may be null.
+  /// Registers a call during its lifetime. Stop calls `end`, which must not block or use `stop`;
+  /// the constructor calls it if Stop was called before. `stop` may be null.
   class Scope {
    public:
     Scope(CallStop* stop, std::function<void()> end) : stop_(stop) {

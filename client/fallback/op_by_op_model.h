@@ -41,6 +41,8 @@ class OpByOpModel {
   const std::vector<std::string>& inputs() const { return inputs_; }
   const std::vector<std::string>& outputs() const { return outputs_; }
 
+  /// InvalidArgument, naming the input, if one does not fit the model. Else fails as Evaluate, as
+  /// ImportOnnx for new values of open dims, or with the error of `weights`.
   absl::StatusOr<std::vector<HostTensor>> Run(const std::vector<HostTensor>& inputs) const;
 
  private:

@@ -28,10 +28,10 @@ struct ResilientModelOptions {
   /// If no plan is available: run op by op. If false, Load then fails with the reason, for runtimes
   /// with an alternative of their own.
   bool fall_back = true;
-  /// A model that started op by op keeps asking for a plan in the background, and becomes fused.
+  /// A model that started op by op requests a plan in the background until it becomes fused.
   /// Only InvalidArgument and Unimplemented of the service, which are about the model, end that.
   bool upgrade = true;
-  /// A model that started with a cached plan asks the service in the background until it answers,
+  /// A model that started with a cached plan calls the service in the background until it answers,
   /// to refresh the cache for the next start; the same errors end that. The running plan stays.
   bool refresh_cache = true;
   /// Pause between two such attempts, extended by up to a half at random. Doubles, up to ten
@@ -44,8 +44,8 @@ struct ResilientModelOptions {
 struct ModelWeights {
   /// Returns a copy.
   WeightReader load;
-  /// As `load`, for the last user: may move the constants out, and need not work twice. Null:
-  /// `load` is used.
+  /// As `load`, but may move the constant out instead of copying it. Called at most once for each
+  /// constant; `load` is not called after it. Null: `load` is used.
   WeightReader take;
 };
 

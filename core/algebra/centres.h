@@ -12,9 +12,9 @@ namespace fusion {
 ///
 /// If all terms are at most linear in the centres, every centre must be *steady*: its value after a
 /// few tiles (sums extrapolated to the whole dim) has the magnitude of the values that it is
-/// computed from. Steady are extrema, sums and means of anything; sums of these, also scaled; and
-/// weighted means with non-negative weights. No other function counts as steady: the reciprocal of
-/// a sum, for example, has a pole that partial sums may approach.
+/// computed from. These are steady: extrema, sums and means of anything; sums of these, also
+/// scaled; and weighted means with non-negative weights. No other function counts as steady: the
+/// reciprocal of a sum, for example, has a pole that partial sums may approach.
 ///
 /// In terms of higher degree the error of a partial centre is squared and must cancel later, so the
 /// terms must not be larger than those of the final sum. They must be polynomials in the distances

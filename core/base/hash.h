@@ -43,6 +43,7 @@ Digest Sha256(const std::vector<std::string_view>& pieces);
 class FieldHasher {
  public:
   FieldHasher& Add(std::string_view label, std::string_view value);
+  /// Adds the decimal text of `value`.
   FieldHasher& Add(std::string_view label, int64_t value);
 
   /// The framed bytes so far: the full key.

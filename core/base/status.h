@@ -9,8 +9,9 @@
 namespace fusion {
 
 /// Errors are absl::Status; the code says who must act:
-///   caller    InvalidArgument (malformed), Unimplemented (well-formed, not supported)
-///   operator  ResourceExhausted, FailedPrecondition
+///   caller    InvalidArgument (malformed), Unimplemented (well-formed, not supported), NotFound
+///   operator  ResourceExhausted (with kRetryAfter: retry), FailedPrecondition,
+///             DataLoss (stored or received bytes are damaged)
 ///   retry     Unavailable, DeadlineExceeded, Cancelled
 ///   us        Internal
 /// Messages: lower case, no final period, what + where + got versus wanted, in the caller's words.

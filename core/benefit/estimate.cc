@@ -25,7 +25,7 @@ namespace {
 constexpr double kResidentPart = 0.25;
 
 // An element copied in runs as long as a block of the target, in additions: 3x3 windows of 64
-// channels gathered in blocks of 12, 0.13 ns each; measured with kTurnsOfFarRows
+// channels gathered in blocks of 12, 0.13 ns each; measured with kJumpsOfFarRows
 // (core/schedule/ir/sum_order.cc).
 constexpr double kBlockedElement = 5;
 

@@ -30,7 +30,7 @@ Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device);
 /// maximum.
 Estimate Sum(const Estimate& a, const Estimate& b);
 
-/// `whole` with the part `before` replaced by `after`.
+/// `whole` with the part `before` replaced by `after`; on_chip_bytes is the maximum of all three.
 Estimate Replaced(const Estimate& whole, const Estimate& before, const Estimate& after);
 
 /// The estimate of the kernels of `parts` as sequential phases of one launch: their sum, with a

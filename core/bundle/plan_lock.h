@@ -46,7 +46,7 @@ struct LockedTiling {
 /// A subset of a kernel's ops that runs as the next of its sequential phases.
 struct LockedSequentialPhase {
   std::vector<int> ops;  // positions among the ops of the group, ascending
-  int choice = 0;        // position in the `choices` of the lock or body; that one has no turns
+  int choice = 0;        // position in the `choices` of the lock or body; that choice has no turns
 };
 
 /// Consecutive phases of LockedChoice::turns that run as a pipeline, without barriers between them.
@@ -102,7 +102,7 @@ enum class LockUse : uint8_t {
   kAsIs,    // the graph that it was made for
   kFit,     // that graph with smaller extents: tiles are shortened to fit, as at run time
   kMember,  // another member of the family whose largest member the lock was made for: decisions
-            // that depend on extents use those of LockedCut::extents
+            // that depend on extents use those of LockedTiling::extents
 };
 
 /// A pinned plan: the decisions to repeat when the graph is planned again, and the expected digests
@@ -126,7 +126,7 @@ struct PlanLock {
   LockUse use = LockUse::kAsIs;
 };
 
-/// Digest of everything in a lock except LockedCut::extents and PlanLock::use.
+/// Digest of everything in a lock except LockedTiling::extents and PlanLock::use.
 Digest DigestOf(const PlanLock& lock);
 
 /// A lock of the program of a body or a variant, with its decisions. Other fields have defaults.

@@ -180,6 +180,7 @@ class Store {
   /// no space for the copy, which is as large as the largest column family. kCancelled or
   /// kDeadlineExceeded if `cancel` ends it. Else as PutBundle.
   virtual absl::StatusOr<StoreCompaction> Compact(const CancelToken& cancel);
+  /// The directory on disk; default values without one.
   virtual DiskFacts Facts() const { return {}; }
   /// Bytes charged to each tenant. A shared entry is charged to the tenant that published it first.
   /// Empty without a disk.

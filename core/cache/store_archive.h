@@ -35,7 +35,8 @@ namespace fusion {
 // unsigned plan is planned and compiled again from its key (ArchiveTrust::remake), and the file's
 // version is only compared with the result.
 
-/// Version of archives with signatures. Archives without have version 1.
+/// Version of archives with signatures. Archives without signatures have
+/// version 1.
 inline constexpr uint32_t kArchiveVersion = 2;
 /// Maximum bytes of one plan or kernel. The largest observed have a few MB. A request has at most
 /// 32 MiB, unless the server is configured for more.

@@ -23,8 +23,8 @@ struct KernelRunOptions {
 /// `inputs`: one row-major tensor per input of reference.program. Returns one tensor per output of
 /// the program; for a packed output (PackSchedule), the param as stored. Internal if the kernel
 /// wrote outside its outputs or returned an error code; InvalidArgument if kernel, schedule,
-/// reference, inputs and sizes do not match. A guarded kernel that only met an index out of range
-/// is OK.
+/// reference, inputs and sizes do not match; DataLoss as CheckReach. An index out of range in a
+/// guarded kernel is no error: the kernel uses the nearest element instead.
 absl::StatusOr<std::vector<HostTensor>> RunKernel(const LoadedKernel& kernel,
                                                   const Schedule& schedule,
                                                   const KernelReference& reference,

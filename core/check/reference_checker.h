@@ -38,8 +38,11 @@ absl::StatusOr<CheckReport> CheckKernel(const LoadedKernel& kernel, const Schedu
 
 /// The check that workers run before a kernel is published. Loads the object, checks its descriptor
 /// (instruction set, scratch, workspace), then calls CheckKernel for job.reference, or for each of
-/// job.members. Without a reference, or on a machine that lacks job.isa, the report is unverified
-/// and says why. Executes the kernel in this process.
+/// job.members. With members the report sums up those that could be compared; one is enough for
+/// `verified`. Without a reference, or on a machine that lacks job.isa, the report is unverified
+/// and says why. Internal if the descriptor does not match the job or results are wrong; errors of
+/// LoadKernel are passed on, as Internal for a hand-written kernel. Executes the kernel in this
+/// process.
 class ReferenceChecker final : public KernelChecker {
  public:
   explicit ReferenceChecker(CheckOptions options = {}) : options_(options) {}

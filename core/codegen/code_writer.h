@@ -8,7 +8,8 @@
 
 namespace fusion {
 
-/// Writes indented C-like text.
+/// Writes indented C-like text. Each Line and Open counts one Job::Step, which may end the current
+/// job by an exception.
 ///
 ///   CodeWriter out;
 ///   out.Open("for (i64 m = 0; m < 8; ++m)");   // "for (...) {" and one level deeper

@@ -9,10 +9,11 @@
 
 namespace fusion {
 
-/// The translation unit for a kernel that an operator of the server wrote: the ABI, macros for the
-/// kernel's name, ISA and vector width, `constants` (name, C literal) as macros, then `source`
-/// unchanged. Names and literals are inserted as they are, so the caller must have checked that
-/// they are identifiers and numbers. Pure.
+/// The C++ translation unit for a kernel that was written by hand and registered at the server: the
+/// ABI, the macros FUSION_KERNEL (`symbol`), FUSION_KERNEL_DESCRIPTOR, FUSION_KERNEL_ISA and
+/// FUSION_KERNEL_VECTOR_BYTES, `constants` (name, C literal) as macros, then `source` unchanged.
+/// `source` defines the entry point and the descriptor under these macros. Names and literals are
+/// inserted as they are: check before that they are identifiers and numbers. Pure.
 std::string RegisteredSource(std::string_view source, const DeviceSpec& device,
                              std::string_view symbol,
                              const std::vector<std::pair<std::string, std::string>>& constants);

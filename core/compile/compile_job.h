@@ -16,8 +16,8 @@ struct CheckedMember {
   std::string reference;
 };
 
-/// One kernel to compile and check. All text is generated from parsed values, or is a file of the
-/// server's operator behind numbers of ours. No text of a client gets into `source`.
+/// One kernel to compile and check. `source` is generated from parsed values; or it is the file of
+/// a registered kernel, preceded by generated constants. It contains no text of a client.
 struct CompileJob {
   Digest key;  // SHA-256 of full_key
   std::string full_key;

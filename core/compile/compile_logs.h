@@ -16,9 +16,9 @@ class CompileLogs {
   /// An empty `dir` stores nothing.
   CompileLogs(std::string dir, size_t max_files) : dir_(std::move(dir)), max_files_(max_files) {}
 
-  /// Writes or replaces the log of `key`.
+  /// Writes or replaces the log of `key`. Errors as MakeDirectories and WriteFile.
   absl::Status Save(const Digest& key, std::string_view text);
-  /// NotFound if there is none.
+  /// NotFound if there is none. Else fails as ReadFile.
   absl::StatusOr<std::string> Read(const Digest& key) const;
 
  private:

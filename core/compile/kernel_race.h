@@ -15,8 +15,8 @@ struct KernelRace {
     std::string symbol;
     std::string binary;     // shared object
     std::string schedule;   // text form
-    std::string reference;  // of the same ops as that of the others; its params may be packed
-                            // otherwise
+    std::string reference;  // program text; all runners compute the same ops, but layouts of
+                            // params may differ
   };
   std::string label;    // op types, for people
   std::string backend;  // whose loader loads the binaries

@@ -57,7 +57,7 @@ class Toolchain {
   std::string Record() const;
 
   /// Writes `source`, followed by FreestandingSource(), to the file in `dir` that CompileArgv
-  /// compiles.
+  /// compiles. Errors as WriteFile.
   static absl::Status WriteSource(const std::string& dir, std::string_view source);
 
   CompilerFamily family() const { return family_; }

@@ -147,9 +147,10 @@ class WorkerPool {
       std::function<bool()> may_go = nullptr);
 
   /// Queues a race, which waits for a worker as jobs do; other workers may be busy meanwhile.
-  /// `cancel` as in Submit; its deadline also bounds KernelRace::limit from the time when a worker
-  /// starts the race, so that partial measurements are returned. Errors as Submit:
-  /// ResourceExhausted, Unavailable.
+  /// `cancel` as in Submit. If it has a deadline, KernelRace::limit is reduced to the time that is
+  /// left when a worker starts the race, minus kRaceWayBack: then partial measurements arrive
+  /// before the deadline. If no time is left, the result is DeadlineExceeded. Errors of this call:
+  /// ResourceExhausted and Unavailable, as Submit.
   absl::StatusOr<std::shared_ptr<RaceTicket>> SubmitRace(
       KernelRace race, std::shared_ptr<const CancelToken> cancel = nullptr);
 

@@ -173,7 +173,7 @@ absl::StatusOr<std::vector<DeviceSpec>> BuiltInSpecs();
 /// The spec to plan a request with. Chooses the first that applies:
 ///   1. the spec named `target.name`, if given ('-' and '_' are the same);
 ///   2. a spec with the vendor, family and model of `target`, and vectors of the width of its ISA;
-///   3. generic-<isa>. Then `*warning` says that only the ISA matched (may be null).
+///   3. generic-<isa>. `*warning` (may be null) then says that only the ISA matched.
 /// Replaces the cache sizes (not with explicit memory) and the number of threads by those of
 /// `target` where these are not 0; of a shared cache at most 32 MiB count per thread. The ISA of a
 /// CPU is the lower one of spec and target, so that a client that does not know all instructions of

@@ -100,8 +100,9 @@ class PlanBuilds {
   /// (kCancelled, kDeadlineExceeded).
   ///
   /// The result may be a plan with fewer fused groups than `planned`. Errors: Internal if a kernel
-  /// of a single node fails; FailedPrecondition if a kernel fails and a lock pins the plan;
-  /// ResourceExhausted or Unavailable if kernels could not be tried.
+  /// of a single node fails, Unimplemented if the backend cannot generate it; both with the payload
+  /// kFailedNode if the node is known. FailedPrecondition if a kernel fails and a lock pins the
+  /// plan; ResourceExhausted or Unavailable if kernels could not be tried.
   ///
   /// `observer` (may be null) gets kCompileStage with the number of finished kernels, kSearchStage
   /// with the number of kernels searched for, and "plan" followed by kCompileStage whenever the

@@ -72,8 +72,9 @@ class FusionPipeline {
   /// its kernels if the archive has any. Stores its own result, whatever the archive contains.
   ///
   /// A plan is refused (RemadePlan::refused) if its key does not hold everything that planning
-  /// needs (see Resolver::WorkOf), or if plan or kernels differ from this server's. Errors: those
-  /// of PlanFusion when `cancel` ends; ResourceExhausted or Unavailable if nothing can be stored.
+  /// needs (see Resolver::WorkOf), if this server cannot plan or compile it, or if plan or kernels
+  /// differ from this server's. Errors: kCancelled or kDeadlineExceeded if `cancel` ends;
+  /// ResourceExhausted or Unavailable if nothing can be stored.
   absl::StatusOr<RemadePlan> Remake(const ClaimedPlan& claimed, const CancelToken& cancel);
 
   /// Kernel failures that are remembered for a while; quarantined kernels are not counted.

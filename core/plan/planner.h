@@ -31,8 +31,8 @@ ProgramOptions ProgramOptionsFor(const PlanOptions& options);
 /// (ChoosePlan), the tiling of each kernel, and the place of every tensor. A merge that would make
 /// the group graph cyclic, has no schedule or gains nothing is refused with a reason.
 ///
-/// `unfused_nodes`: node -> why a kernel that held it failed. These nodes fuse with nothing; the
-/// reasons go into Plan::fallbacks.
+/// `unfused_nodes`: node of `graph` -> why a kernel that held it failed. These nodes fuse with
+/// nothing; the reasons go into Plan::fallbacks.
 ///
 /// `registered` kernels may run in fused plans without a lock. A place where one does not fit gives
 /// an entry of PlannedModel::notes.
@@ -75,8 +75,9 @@ absl::StatusOr<PlannedModel> MakePlan(const Graph& graph, const DeviceSpec& devi
                                       const std::vector<ProgramPass>& passes = ProgramPasses());
 
 /// The kernels and tensors of one member of a family of plans: the groups and tilings of
-/// options.lock (required), for a graph that differs only in dims. Has no ledger and no baseline.
-/// Otherwise as MakePlan.
+/// options.lock (aborts without one), for a graph that differs only in dims. Has no ledger, no
+/// baseline and no frontier, and is not verified: the caller verifies the family. Otherwise as
+/// MakePlan.
 absl::StatusOr<PlannedModel> MakeMember(const Graph& graph, const DeviceSpec& device,
                                         const PlanOptions& options,
                                         const CancelToken* cancel = nullptr);

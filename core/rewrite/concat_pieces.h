@@ -19,12 +19,12 @@ struct AxisSpan {
   int64_t length() const { return end - begin; }
 };
 
-/// An expression that equals pieces[i] where `axis` is in spans[i]. Spans are adjacent and
-/// ascending.
+/// An expression that equals pieces[i] where `axis` is in spans[i], and the last piece outside of
+/// all spans. One piece per span, at least one. Spans are adjacent and ascending.
 Expr ChosenBySpan(int axis, const std::vector<AxisSpan>& spans, const std::vector<Expr>& pieces);
 
-/// As ChosenBySpan, but subexpressions that the pieces have in common occur once. `spans` must
-/// outlive it.
+/// As ChosenBySpan, but subexpressions that the pieces have in common occur once. `spans`, and all
+/// pieces passed to Of, must outlive it: its memo table compares their addresses (Expr::id).
 class CommonForm {
  public:
   CommonForm(int axis, const std::vector<AxisSpan>& spans) : axis_(axis), spans_(spans) {}
@@ -68,16 +68,16 @@ class CommonForm {
   std::map<std::vector<const void*>, Expr> known_;
 };
 
-/// An op that concatenates its inputs along `axis`; in the order of `spans`, reads[i] is the read
-/// of the i-th piece.
+/// An op that concatenates its inputs along `axis`. reads[i], a read of the op, gives the piece in
+/// spans[i]. Spans begin at 0 and cover the axis.
 struct ConcatPieces {
   int axis = -1;
   std::vector<AxisSpan> spans;
   std::vector<size_t> reads;
 };
 
-/// The number of the read that `value` equals where `axis` is in `span`; -1: it is not a single
-/// read.
+/// The read that `value`, a choice between spans of `axis`, equals everywhere in `span`; -1: there
+/// is no single one.
 int ReadWithin(const Expr& value, int axis, const AxisSpan& span);
 
 /// The pieces of an op that only concatenates its inputs; nullopt for any other op.

@@ -8,13 +8,15 @@
 
 namespace fusion {
 
-// Inlining of producers into their readers, for passes over programs.
+// Inlining of producers into their readers, for passes over programs. Per read: AddAtPlace,
+// ReplaceRead, then DropReads.
 
 /// Inlines `from`, an op without a reduction, into `op` at one read of its result. `where` is that
 /// read, one of `op`'s. Adds the reads that are needed to `op`, with the guards of `where`, and
 /// returns the value as an expression over them. `op` still has the read `where`; ReplaceRead
-/// substitutes the value for it. Returns an empty Expr and leaves `op` unchanged if no affine index
-/// can express the reads.
+/// substitutes the value for it. Returns an empty Expr and leaves `op` unchanged if the reads of
+/// `from` cannot be expressed there: it reads indirectly, it has a guard on an axis whose index in
+/// `where` is not an axis plus a constant, or it does not write plain axes.
 Expr AddAtPlace(const Program& program, const LoopOp& from, const Read& where, LoopOp* op);
 
 /// Drops unused reads of `op` and merges equal ones. Renumbers the inputs of its value.

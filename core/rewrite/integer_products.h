@@ -13,7 +13,7 @@ namespace fusion {
 ///
 /// Rows become u8 and columns i8: elements and zero points are shifted by 128 where their type
 /// differs. Every step is an op of the program, so it fuses, packs and is checked like any other
-/// op. What depends on weights only (sums of columns) is computed once. Sums are exact in i32,
+/// op. Values of weights alone (sums of columns) are computed once. Sums are exact in i32,
 /// modulo 2^32.
 ///
 ///   model sums in i32   for all numerics, bit-identical. Not for two matrices that are both known
@@ -24,10 +24,11 @@ namespace fusion {
 ///                       leave i32: at most 2^31 / 255^2 = 33025 terms, or 65793 where one side is
 ///                       i8 without a zero point
 ///
-/// For products in f32 and for windows the other operand must be contiguous along a reduced dim, or
-/// be an image with at least 8 channels, which can become innermost (core/rewrite/layouts.h); the
-/// sum then runs along the channels last. Zeros that pad an image become its zero point, so that
-/// sums of columns are the same everywhere.
+/// The first operand gives the columns if it is known before the first run, otherwise the second
+/// one. For products in f32 and for windows the rows must be contiguous along a reduced dim, or be
+/// an image with at least 8 channels, which can become innermost (core/rewrite/layouts.h); the sum
+/// then runs along the channels last. Zeros that pad an image become its zero point, so that sums
+/// of columns are the same everywhere.
 ///
 /// In f32 a result is out of range where sa * sb is (infinite, or zero below 1.4e-45); the order of
 /// operations in the model may avoid that. A scale that is infinite at run time gives infinities

@@ -13,7 +13,9 @@ namespace fusion {
 struct IntegerTerm {
   std::optional<Expr> constant;
   ValueId value = kNoValue;
-  IndexMap at;  // index into `value`, over the dims of the operand or of the product
+  // Index into `value`, over the same dims as IntegerOperand::at. In integer_products.cc later over
+  // those of the product's output.
+  IndexMap at;
 
   bool is_there() const { return constant.has_value() || value != kNoValue; }
 };
@@ -26,11 +28,12 @@ struct ElementMove {
   LoopBody body;
 };
 
-/// An operand of a product as (stored - zero) * scale.
+/// An operand of a product as moves of (stored - zero) * scale.
 struct IntegerOperand {
-  std::vector<ElementMove> moves;  // applied to the rest, the last one first
+  std::vector<ElementMove> moves;  // moves.back() is applied first, moves[0] gives the operand
   ValueId stored = kNoValue;
-  IndexMap at;        // index into `stored`, over the dims of the operand
+  IndexMap at;        // index into `stored`, over the dims that the first applied move reads;
+                      // without moves, over those of the operand
   IntegerTerm zero;   // i32; absent: 0
   IntegerTerm scale;  // f32; absent: 1
 };
@@ -41,8 +44,8 @@ IndexMap IdentityMap(size_t rank);
 /// `index` with at[d] substituted for its axis d: index(at(x)).
 IndexMap ComposedMap(const IndexMap& index, const IndexMap& at);
 
-/// Whether `at` maps the elements of a tensor of these dims one-to-one to a part of another tensor,
-/// with neighbours along each dim adjacent; the order of dims may differ.
+/// Whether `at` maps the elements of a tensor of these dims one-to-one to a box of another tensor:
+/// every index is a constant, or one dim plus a constant. The order of dims may differ.
 bool IsPartMap(const IndexMap& at, const Dims& dims);
 
 /// Traces a value back through the element-wise expressions and views that compute it. `program`
@@ -54,8 +57,8 @@ class IntegerTrail {
     Follow();
   }
 
-  // The stored integers that the value is computed from; nullopt if it is not of that form. Call it
-  // once.
+  /// The stored integers that the value is computed from; nullopt if it is not of that form. Call
+  /// it once.
   std::optional<IntegerOperand> ToIntegers() {
     IntegerOperand out;
     while (op_ != nullptr && MovesElements(*op_)) {

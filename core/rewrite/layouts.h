@@ -15,7 +15,7 @@ inline constexpr size_t kChannelDim = 1;
 /// Rows of the products are then contiguous along the sum, and results are written along vectors.
 /// Inputs and outputs keep their order.
 ///
-/// Changed are only values of static shape that loop ops alone read and write. Unchanged: programs
+/// Only values of static shape that no op but loop ops reads or writes change. Unchanged: programs
 /// with open dims, and any program for a device with explicit memory. `leave` is called for each op
 /// that reads or writes a value whose order would change; true: the values of that op keep their
 /// order. True if the program changed.

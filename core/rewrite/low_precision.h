@@ -27,12 +27,12 @@ inline constexpr int64_t kLeastNarrowWeights = 4096;
 using LeaveProduct = std::function<bool(const LoopOp& product)>;
 
 /// Rounds operands of matrix products to bf16 where a device then multiplies or reads them faster,
-/// as Numerics::kFast allows: sums of products in f32 with one operand known before the first run.
-/// The rounding is an op of the program ("Cast"), so it fuses, packs and is checked like any other
-/// op. Sums stay in f32.
+/// as Numerics::kFast allows. It applies to sums of products in f32 with exactly one operand known
+/// before the first run; rows belong to the other one. The rounding is an op of the program
+/// ("Cast"), so it fuses, packs and is checked like any other op. Sums stay in f32.
 ///
 ///   both operands   with at least kLeastRowsInHalf rows, on a device with a rate for bf16, if the
-///                   other operand is contiguous along a reduced dim of at least
+///                   unknown operand is contiguous along a reduced dim of at least
 ///                   DeviceSpec::LeastSumOf(bf16) elements
 ///   known operand   with fewer rows: the time is bound by reading weights
 ///
@@ -57,7 +57,8 @@ bool RoundProducts(const DeviceSpec& device, Program* program, const LeaveProduc
 /// with scales above 1, below 1.2e-38), results are infinite or lose precision that the order of
 /// the model kept.
 ///
-/// Unchanged: programs with open dims, and any program for a device with explicit memory.
+/// Unchanged: windows (convolutions), programs with open dims, and any program for a device with
+/// explicit memory.
 bool ReadNarrowWeights(const DeviceSpec& device, Program* program,
                        const LeaveProduct& leave = nullptr);
 

@@ -25,8 +25,8 @@ struct ProgramPass {
   bool joins_nodes = false;
 };
 
-/// The passes of the planner, in execution order. Bodies of loops are programs of their own and get
-/// the same passes.
+/// The passes of the planner, in execution order. RunPasses does not rewrite bodies of loops: they
+/// are programs of their own, to which the planner applies the same passes.
 const std::vector<ProgramPass>& ProgramPasses();
 
 /// Runs those of `passes` on `program` that `numerics` allows and `without` does not name. After a

@@ -12,10 +12,10 @@ namespace fusion {
 ///   p[:, :a] v1 + p[:, a:] v2 ->  p concat(v1, v2)
 ///
 /// Concat commutes with every op that does not reduce along its dim. Element-wise ops that the
-/// blocks share are computed once; others (the mask of one block) only in their block. Reductions
-/// with the same body, such as products, become one reduction over the concatenation of the
-/// operands that differ. A sum of reductions over adjacent parts becomes a reduction over the
-/// whole, in another order: only if `reorder`. Results are bit-identical unless `reorder`.
+/// blocks share are computed once; those of one block (its mask) only there. Reductions with the
+/// same body, such as products, become one reduction over the concatenation of the operands that
+/// differ. A sum of reductions over adjacent parts becomes a reduction over the whole, in another
+/// order: only if `reorder`. Results are bit-identical unless `reorder`.
 ///
 /// Unchanged: blocks that other ops read, products without a common operand, operands that fewer
 /// than 16 rows share (the copies would cost more than they save), and programs with open dims.

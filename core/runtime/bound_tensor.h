@@ -9,8 +9,8 @@
 namespace fusion {
 
 /// A tensor in the caller's memory. `data` and `dims` must stay valid until the run returns. The
-/// layout is the plan's: dense and row-major, with the strides of Plan::bound_strides, or in a
-/// shared buffer.
+/// layout is dense and row-major, unless the plan gives the tensor strides (Plan::bound_strides) or
+/// puts it in a shared buffer.
 struct BoundTensor {
   DType dtype = DType::kF32;
   const Dims* dims = nullptr;

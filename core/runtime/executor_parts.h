@@ -26,7 +26,7 @@ inline constexpr uint64_t kHugePage = uint64_t{2} << 20;
 // Page-aligned bytes.
 struct Executor::Memory {
   static uint64_t Rounded(uint64_t bytes) { return (bytes / kPage + 1) * kPage; }
-  // `read_whole`: every run reads all of it, so it asks for huge pages. `what`: for the error
+  // `read_whole`: every run reads all of it, so huge pages are requested. `what`: for the error
   // message, ResourceExhausted.
   static absl::StatusOr<Memory> Allocate(uint64_t bytes, std::string_view what,
                                          bool read_whole = false) {

@@ -28,7 +28,7 @@ LatencySamples ByLaunch(const LatencyRows& rows);
 
 /// Decides which runs are timed, so that timing takes less than 0.5 % of the time of all runs, and
 /// stores their times. Stores at most 256 runs (fewer if a run has thousands of launches). If there
-/// are more, it keeps a part, spread evenly over the time since Take.
+/// are more, it keeps a part, spread evenly over the time since Take. Not thread-safe.
 class LatencySampler {
  public:
   /// `launches`: of one run. `clock_read`: the time of one clock read.

@@ -43,7 +43,8 @@ absl::Status CheckReach(const LoadedKernel& kernel, const FusionInt64* dims,
 absl::Status FaultStatus(const FusionKernelFault& fault);
 
 /// Loads a kernel from memory. `backend`: the code generator that made it (PlanKernel::backend).
-/// `shared_object`: the bytes of a shared object with `symbol` and `symbol`_descriptor. Loading
+/// `shared_object`: the bytes of a shared object with `symbol` and `symbol`_descriptor; they are
+/// copied. Loading
 /// runs the object's initialisers: pass verified objects only. FailedPrecondition if its ABI
 /// version differs or this machine lacks its ISA; DataLoss if it is not such an object;
 /// Unimplemented, naming the backend, if this build has no loader for it; ResourceExhausted if

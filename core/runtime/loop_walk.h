@@ -9,7 +9,8 @@
 namespace fusion {
 
 /// Walks the launches of a plan in the order in which a run makes them: those of loops (PlanLoop)
-/// once in every pass. Keeps the current addresses of the loops' places. For one run at a time.
+/// once in every pass. Keeps the current address of each place (Space::kPass): a tensor whose
+/// memory differs in each pass. For one run at a time.
 class LoopWalk {
  public:
   /// `where` returns the memory of a tensor that is not at a place of a loop. `launch` makes one

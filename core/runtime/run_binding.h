@@ -19,7 +19,7 @@ struct RunBinding {
   std::vector<BoundTensor> inputs;
   std::vector<BoundTensor> outputs;
   std::vector<Dims> input_dims;  // of every input; set if memory is shared or the plan has symbols
-  std::vector<Dims> shared_outputs;  // by shared buffer
+  std::vector<Dims> shared_outputs;  // by shared buffer: the dims of its output
   std::vector<int64_t> units;        // values of the symbols, as SymbolUnits returns them
   /// By Plan::bound_strides: copies with those strides (CopyToStrides).
   std::vector<HostTensor> strided;

@@ -23,7 +23,8 @@ struct Halo {
 /// depend on each other in a cycle. Pure; any thread.
 std::optional<std::vector<Halo>> HalosOf(const Smg& smg, const std::vector<DimId>& cut);
 
-/// A block of t elements of the tiled dim accesses step * t + extra elements of the halo's dim.
+/// A block of t elements of the tiled dim accesses a range of at most step * t + extra elements of
+/// the halo's dim.
 struct HaloReach {
   DimId dim = -1;
   int64_t step = 1;
@@ -35,7 +36,8 @@ struct HaloReach {
 std::vector<HaloReach> ReachOf(const Smg& smg, DimId cut, const std::vector<Halo>& halos);
 
 /// The range of a halo's dim that a block works on: its reach, clamped to the dim of `extent`
-/// elements, and at least one element. `window(d)` returns the IndexRange of the block along dim d.
+/// elements, and at least one element. `window(d)` returns the IndexRange of the block along dim d;
+/// for a dim that is not tiled, its whole range.
 template <typename WindowOf>
 IndexRange HaloRange(const Halo& halo, int64_t extent, const WindowOf& window) {
   IndexRange range{extent, 0};

@@ -7,8 +7,8 @@
 
 namespace fusion {
 
-/// True if a read of an intermediate accesses `dim` at any other coordinate than the reader's own.
-/// False for kernel inputs.
+/// True if a read of an intermediate accesses `dim` at any other coordinate than the reader's own,
+/// or at one that ProducerCoordinates cannot give. False for kernel inputs.
 bool CrossesAlong(const SmgRead& read, const Smg& smg, DimId dim);
 
 /// Whether a dim may be tiled into parallel blocks, and what that costs.
@@ -30,10 +30,11 @@ struct SpatialVerdict {
   bool Slides() const;
 };
 
-/// The spatial slicer. A dim is sliceable iff no All-to-One runs along it, and blocks read each
-/// other's part of an intermediate only along other dims than `dim`, where each block can compute
-/// its halo itself. A One-to-All along the dim that starts at an intermediate costs recomputation.
-/// Pure; any thread.
+/// The spatial slicer. A dim is sliceable iff no All-to-One runs along it, no op reads an
+/// intermediate at another coordinate along it, and each block can compute its halos itself: halos
+/// do not depend on each other in a cycle, and no op reduces the dim of a halo or has it together
+/// with `dim`. A One-to-All along the dim that starts at an intermediate costs recomputation. Pure;
+/// any thread.
 SpatialVerdict SliceSpatially(const Smg& smg, DimId dim);
 
 /// A verdict as text: "free", "no: reduced by op 3 Softmax", "recomputes op 1", "halo d2 oh + 2" (a

@@ -134,7 +134,7 @@ std::string OpName(const Smg& smg, int i);
 ///   }
 std::string ToString(const Smg& smg);
 /// Inverse of ToString. `program` gives the element types of the values, which the text form of an
-/// SMG omits. Errors name line and column.
+/// SMG omits. InvalidArgument, with line and column.
 absl::StatusOr<Smg> ParseSmg(std::string_view text, const Program& program);
 
 }  // namespace fusion

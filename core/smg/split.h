@@ -25,15 +25,15 @@ struct Split {
   std::vector<SplitState> states;  // written by `partial`, read by `merge`
 };
 
-/// Splits `dim` into `parts` equal parts, by way of its streamed form (StreamAlong). `parts` is at
-/// least 2, divides the extent, and leaves more than one coordinate per part. Partial results that
-/// depend on other partial results are relative to those of their own part; before the merge, the
-/// updates of the streamed form rescale them to the whole results. `outputs` as in StreamAlong; an
-/// output that has the dim is written by `partial`.
+/// Splits `dim` into `parts` equal parts, by way of its streamed form (StreamAlong). Partial
+/// results that depend on other partial results are relative to those of their own part; before the
+/// merge, the updates of the streamed form rescale them to the whole results. `outputs` as in
+/// StreamAlong; an output that has the dim is written by `partial`. `partial` and `merge` number
+/// dims anew; names of dims stay.
 ///
-/// Refused where StreamAlong refuses; if nothing is reduced along the dim; for reductions to
-/// several values; and if a guard or an offset along the dim would have to be split. Pure; any
-/// thread.
+/// Refused where StreamAlong refuses; if nothing is reduced along the dim; if `parts` is below 2,
+/// does not divide the extent, or leaves one coordinate per part; for reductions to several values;
+/// and if a guard or an offset along the dim would have to be split. Pure; any thread.
 Split SplitAlong(const Smg& smg, const std::vector<ValueId>& outputs, DimId dim, int64_t parts);
 
 }  // namespace fusion

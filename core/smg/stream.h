@@ -78,8 +78,9 @@ struct Streamed {
 /// the change of these at each tile. Polynomials in another partial result (variance) follow it by
 /// their derivatives. `rules`: the algebraic rules that may be used.
 ///
-/// Refused, with `kind` kRefused: any other op that has the dim and needs a finished result, and
-/// any read at another coordinate along the dim.
+/// Refused, with `kind` kRefused: reads of intermediates at another coordinate along the dim
+/// (CrossesAlong); ops with the dim that need a finished result along it; and dependent reductions
+/// that cannot be factored, or whose factored form would add NaN or unbounded rounding errors.
 ///
 /// Accuracy: arithmetic is treated as exact, and a value between two ops keeps more digits than its
 /// type where possible, so results differ by rounding. NaN and infinities are those of the

@@ -28,8 +28,9 @@ ByteSource BytesOf(const RegularFile& file);
 /// longer than `max_bytes`. Messages name the path.
 absl::StatusOr<std::string> ReadFile(const std::string& path, int64_t max_bytes);
 
-/// OK if a new file may replace `path`: it does not exist or is a regular file. Else
-/// InvalidArgument, with the message of OpenRegularFile, which does not name the path.
+/// OK if a new file may replace `path`: it does not exist, is a regular file, or cannot be
+/// examined. Else InvalidArgument, with the message of OpenRegularFile, which does not name the
+/// path.
 absl::Status CheckReplacesFile(const std::string& path);
 /// OK if bytes may be written to `path`: CheckReplacesFile is OK, or it is a character device (a
 /// terminal, /dev/null) or a descriptor of this process (/dev/stdout, /dev/fd/N). Else
@@ -59,8 +60,8 @@ absl::Status ReplaceFile(const std::string& path, std::string_view text);
 absl::Status MakeDirectories(const std::string& path);
 
 /// Deletes `path` and everything below it. OK if it does not exist. Also deletes directories whose
-/// modes deny their owner access. Any depth of nesting needs three descriptors only. Follows no
-/// links.
+/// modes deny their owner access. Uses at most three descriptors, whatever the depth. Follows no
+/// links. Errors as WriteFile; then a part may be deleted.
 absl::Status RemoveTree(const std::string& path);
 
 /// `path` made absolute by the current directory, without "." and "..". Does not read the file

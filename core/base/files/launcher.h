@@ -40,7 +40,8 @@ struct Launch {
 /// The command line of fusion-exec, which core/worker/exec_main.cc parses. Element 0 is its path.
 std::vector<std::string> LauncherArgv(const Launch& launch);
 
-/// The path of the program `name` in the directory of the running program.
+/// The path of the program `name` in the directory of the running program. `name` itself if /proc
+/// is not mounted.
 std::string SiblingProgram(std::string_view name);
 
 /// A status of waitpid in words: "exited with 1", "killed by signal 11 (Segmentation fault)".

@@ -43,7 +43,7 @@ class SigningKey {
   /// False for a public key: it only verifies.
   bool can_sign() const { return can_sign_; }
 
-  /// Requires can_sign(). Takes some 40 us with Ed25519, 1 us with HMAC.
+  /// Aborts unless can_sign(). Takes some 40 us with Ed25519, 1 us with HMAC.
   Signature Sign(std::string_view bytes) const;
 
   /// OK if `signature` was made over `bytes` with this key; else DataLoss, which says whether the

@@ -45,7 +45,7 @@ class Lexer {
   absl::StatusOr<int64_t> PercentId();
   bool PeekPercent() const { return !AtEnd() && text_[pos_] == '%'; }
   /// The raw text before the next `stop` character, on this or a later line. Does not consume
-  /// `stop`.
+  /// `stop`. An error if there is no `stop`.
   absl::StatusOr<std::string_view> Until(char stop);
 
   /// A counter, 0 at first, with which a recursive parser bounds its nesting.

@@ -74,13 +74,13 @@ class FairQueue {
     if (it->second.IsIdle()) tenants_.erase(it);
   }
 
-  /// Makes room for one more item of `arriving`: removes and returns the newest waiting item for
-  /// which may_go(item), of the tenant with the most items waiting. nullopt if there is none: then
-  /// `arriving` gets no room.
-  ///   - For a foreground arrival: first background items of any tenant, then foreground items.
-  ///   - For a background arrival: only background items.
-  /// Except in that first case, the victim is another tenant, and one with more items waiting than
-  /// the tenant of `arriving` would have. May take time linear in the queue.
+  /// Makes room for one more item of `arriving`: removes and returns a waiting item for which
+  /// may_go(item). nullopt if there is none: then `arriving` gets no room.
+  ///   - A foreground arrival takes the place of a background item of any tenant, also its own.
+  ///   - If there is none, or for a background arrival: an item of the class of `arriving`, of
+  ///     another tenant, which has more items waiting than the tenant of `arriving` would have.
+  /// Of these, it is the newest item of the tenant with the most items waiting. May take time
+  /// linear in the queue.
   template <typename Predicate>
   std::optional<Taken> Displace(const WorkOwner& arriving, Predicate may_go) {
     std::optional<Place> victim;

@@ -59,13 +59,13 @@ class JobMemory {
 ///   Job job("planning", {.bytes = 192 << 20}, &shared, owner, &cancel);
 ///   absl::StatusOr<Plan> plan = job.Do([&] { return MakePlan(graph); });
 ///
-/// While Do runs, memory that its thread gets from operator new is charged to the job, in programs
-/// that link fusion_job_heap. In all programs, what Charge is told is charged. Step compares the
-/// charge with the limits; code that adds to a graph, program, schedule or source calls it. Where a
-/// limit is passed, Step throws an exception that only Do catches. Nothing else ends the work,
-/// because copies of std::variant (libstdc++ 12) and insertions into Abseil's hash tables are not
-/// exception-safe; only an allocation of kReportBytes or more is refused by itself, where the job
-/// has no room for it (HasRoom). The work must not change anything that others see. One thread.
+/// Charge adds bytes to the job. In programs that link fusion_job_heap, memory that the thread gets
+/// from operator new during Do is also charged. Step compares the charge with the limits; code that
+/// adds to a graph, program, schedule or source calls it. If a limit is exceeded, Step throws an
+/// exception that only Do catches. Other places do not throw, because copies of std::variant
+/// (libstdc++ 12) and insertions into Abseil's hash tables are not exception-safe; with one
+/// exception: an allocation of kReportBytes or more fails if the job has no room for it (HasRoom).
+/// The work must not change anything that others see. Not thread-safe.
 class Job {
  public:
   /// Granularity of reports to the JobMemory. A block of this size or more is reported before it is
@@ -82,8 +82,7 @@ class Job {
 
   /// Calls `run`, which returns a Status or StatusOr, on this thread and returns its result, unless
   /// a limit ended the work:
-  ///   - ResourceExhausted, naming the exhausted budget (bytes, steps) and the current node
-  ///   (AtNode);
+  ///   - ResourceExhausted, naming the exceeded limit (bytes, steps) and the current node (AtNode);
   ///   - ResourceExhausted with kRetryAfter (ServerBusy): `shared` or the machine is out of memory;
   ///   - Cancelled or DeadlineExceeded: the error of `cancel`.
   /// Within Do of another job it only calls `run`, which counts for that job. May be called again:
@@ -119,7 +118,7 @@ class Job {
   /// an exception if a limit is passed. Call it only where an exception is safe, see above. No
   /// effect without a job.
   static void Step(int64_t count = 1);
-  /// Notes that an allocation fails because HasRoom was false: Do returns that as its error.
+  /// Records that an allocation failed because HasRoom was false: Do then returns that error.
   void Refuse();
 
   /// True if the job ended at its own limits of bytes or steps: a retry would fail again.

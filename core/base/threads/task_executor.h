@@ -34,7 +34,7 @@ class TaskExecutor {
   /// Queues a task of `owner`. OK: it runs once, later, on another thread, or is displaced.
   /// ResourceExhausted, with kRetryAfter: too many tasks wait. Unavailable: the executor is
   /// stopped. On an error the task is dropped: neither `run` nor `displaced` is called. Executors
-  /// that are fair are so between owners.
+  /// may be fair between owners; ThreadPool is.
   virtual absl::Status SubmitFor(const WorkOwner& owner, Task task) = 0;
 
   absl::Status Submit(std::function<void()> run) { return SubmitFor({}, {std::move(run)}); }

@@ -55,6 +55,7 @@ class RocksDatabase {
   }
   /// The new path of a damaged database that Open renamed; empty: there was none.
   const std::string& set_aside() const { return set_aside_; }
+  /// Sets set_aside(). For the caller that renamed the database.
   void NoteSetAside(std::string path) { set_aside_ = std::move(path); }
   /// The number of damaged places in the write-ahead log that Open found. Records after them are
   /// lost.

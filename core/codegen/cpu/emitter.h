@@ -122,7 +122,7 @@ class CpuEmitter {
                      const std::string& comment);
   /// The C type of a pointer to elements of a buffer.
   std::string PointerType(BufferId id) const;
-  /// In guarded units: names the step that faults of the following code are reported for.
+  /// In guarded units: sets the step that faults in the following code report.
   void SayStep(const std::string& step);
   /// Code for an index that was read from a tensor, as a place 0..extent - 1 along a dim of a
   /// buffer: negative values count from the end, values outside are clamped (guarded units also

@@ -8,7 +8,7 @@ namespace fusion {
 /// The parts of the vector library that a generated unit uses.
 struct PreludeUse {
   bool product = false;  // mma<>
-  bool guard = false;    // pointers know their bounds
+  bool guard = false;    // pointers with bounds
   std::set<std::string>
       functions;  // parts by name: "exp", "select", "mem_f32" (loads and stores of a type)
 };

@@ -16,8 +16,8 @@ struct PreludePart {
 
 /// The pointer type with bounds, and the check before every load and store of a guarded unit.
 std::string_view GuardTypes();
-/// Loads and stores of one memory type through such pointers. $T, $V and $N stand for the same as
-/// in those for plain pointers. `half`: a float smaller than f32.
+/// Loads and stores of one memory type through such pointers. The placeholders $T, $V and $N are
+/// those of the text for plain pointers. `half`: a float smaller than f32.
 std::string_view GuardMemory(bool half);
 /// Overloads of mma<> and of its operand forms for such pointers, derived from one part of their
 /// text for plain pointers.

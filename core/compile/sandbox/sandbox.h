@@ -9,8 +9,9 @@
 
 namespace fusion {
 
-/// Confinement of the worker processes, weakest first; each level includes those before it. kBwrap
-/// includes them only if the machine has them: see IsWeakSandbox for the level that was reached.
+/// Confinement of the worker processes, weakest first. Each level includes those before it, but
+/// kBwrap lacks those that the machine does not support: check the reached level with
+/// IsWeakSandbox.
 enum class Sandbox : uint8_t {
   kNone,      // resource limits only
   kSeccomp,   // system calls are filtered

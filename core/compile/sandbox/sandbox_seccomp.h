@@ -6,9 +6,9 @@
 
 namespace fusion {
 
-/// System call filters for this process and all its descendants; refused calls fail with EPERM.
-/// They need no_new_privs, and accumulate. Both return "seccomp"; FailedPrecondition if the kernel,
-/// or a container, forbids filters.
+// System call filters for this process and all its descendants; refused calls fail with EPERM. They
+// need no_new_privs, and accumulate. Both functions return "seccomp". FailedPrecondition if the
+// kernel or a container forbids filters.
 
 /// For processes that run compilers. Refuses sockets, tracing, mounts, namespaces, modules, eBPF,
 /// keys and the like; truncating files that are not open for writing; changing rights, owners,

@@ -58,7 +58,7 @@ class FamilyMaker {
   // holds the tensors of loop bodies keeps its largest size.
   absl::Status SizeTensors();
 
-  // Adds a plan tensor for each input of which the graph uses the shape only: no kernel reads it,
+  // Adds a plan tensor for each input whose shape alone the graph uses: no kernel reads it,
   // but its shape may be the only source of a symbol's value.
   void AddUnreadInputs();
 

@@ -17,7 +17,7 @@ using UnfusedNodes = std::map<NodeId, std::string>;
 /// The unfused nodes of a plan, from its fallbacks.
 UnfusedNodes UnfusedNodesOf(const Plan& plan);
 
-/// The registered kernels that a plan was told not to use, by name, with the reason.
+/// The registered kernels that were excluded from a plan, by name, with the reason.
 std::map<std::string, std::string> UnusedOf(const Plan& plan);
 
 /// Removes the failures of registered kernels from `results` (by plan kernel) and returns them by
@@ -26,8 +26,10 @@ std::map<std::string, absl::Status> TakeRegisteredFailures(const Plan& plan,
                                                            std::vector<absl::Status>* results);
 
 /// Adds the nodes of groups with a failed kernel to `unfused_nodes`, and kNoVariant if only a
-/// variant runs that kernel. `results`: status of each plan kernel. Fails if a kernel could not be
-/// tried, or if its group cannot be split; the status names kernel or node.
+/// variant runs that kernel. `results`: status of each plan kernel. Errors: the status of a kernel
+/// that could not be tried (not IsKernelsFault), with its name. If the group of a failed kernel
+/// cannot be split: Unimplemented if the backend cannot generate the kernel, else Internal, with
+/// the node (kFailedNode).
 absl::Status IsolateFailures(const Plan& plan, const std::vector<absl::Status>& results,
                              Logger& logger, UnfusedNodes* unfused_nodes);
 

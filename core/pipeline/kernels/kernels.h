@@ -74,7 +74,7 @@ CompileJob EmitKernel(const PlannedKernel& kernel, const DeviceSpec& device,
 
 /// Sets the keys of the kernels of `model` and generates their sources; writes key, symbol, backend
 /// and ISA into model->plan.kernels. Without a code generator for the device the sources are empty.
-/// Pure; any thread.
+/// A kernel that cannot be generated is no error, see NamedKernels::refusals. Pure; any thread.
 absl::StatusOr<NamedKernels> EmitKernels(const DeviceSpec& device, const CodegenIdentity& codegen,
                                          PlannedModel* model);
 

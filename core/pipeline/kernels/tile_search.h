@@ -80,7 +80,7 @@ class TileBench {
 struct SearchTask {
   int level = 0;
   std::string label;    // a digest of DeviceSpec::KeyText of the target
-  std::string machine;  // that measures; MachineName
+  std::string machine;  // MachineName of the machine that measures
   int threads = 1;
   std::vector<SearchedKernel> kernels;  // most estimated time first
   std::string left_out;                 // TileChoices::left_out
@@ -105,9 +105,9 @@ TileSearch SearchTiles(const SearchTask& task, TileBench& bench, const CancelTok
 TileSearch StartOfSearch(int level, const DeviceSpec& device, bool family, bool guard);
 
 /// Bytes of other memory to touch before a timed run, to displace from the caches what the other
-/// kernels of a plan would displace. They move `others_bytes` in a run. Twice the largest cache
-/// level (below memory) that is no larger than `others_bytes`, at most `most`, because the caches
-/// in `device` come from the caller.
+/// kernels of a plan would displace. `others_bytes`: bytes that those kernels move in a run.
+/// Returns twice the largest cache that is no larger than `others_bytes`, but at most `most`,
+/// because the caches in `device` come from the caller.
 int64_t DisplacedBytes(const DeviceSpec& device, int64_t others_bytes, int64_t most);
 
 /// The limit of DisplacedBytes on a machine (core/device/host_cpu.h): twice its caches if they are

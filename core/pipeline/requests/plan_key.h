@@ -22,7 +22,7 @@ struct PlanKeyParts {
   bool debug = false;
   bool guard = false;
   int opt_level = 0;
-  std::string rules;  // KeyText of the rules that apply; empty op by op
+  std::string rules;  // KeyText of the rules that apply; empty with kOpByOp
   int planner_version = 0;
   std::string backend;
   int codegen_version = 0;

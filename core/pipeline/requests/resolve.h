@@ -75,13 +75,13 @@ class Resolver {
 
   /// InvalidArgument and Unimplemented name node, tensor, rule or field in the caller's words.
   /// ResourceExhausted: the import exceeds its limits; it names what did. FailedPrecondition: see
-  /// CanCompile and ImportFamily.
+  /// CanCompile and ImportFamily. kCancelled or kDeadlineExceeded if `stages.cancel` ends.
   absl::StatusOr<std::shared_ptr<const Resolved>> Resolve(const PlanRequest& request,
                                                           StageContext& stages);
 
   /// Restores the work of a plan from its full key alone: what a request with this key is resolved
   /// to. FailedPrecondition, with the reason, if the key does not hold everything that planning
-  /// needs (open dims, locks, measured tiles, or constants and rules of which it holds only a
+  /// needs (open dims, locks, measured tiles, or constants or rules that it holds only as a
   /// digest), or if this server gives such a key to no request because its compiler, planner or
   /// devices differ.
   absl::StatusOr<WorkPtr> WorkOf(std::string_view full_key) const;

@@ -66,9 +66,9 @@ struct StageContext {
   Job* job = nullptr;
 };
 
-/// Runs one stage of a request, a function from value to value: checks for cancellation, tells the
-/// observer, runs, verifies the result if its type has Verify() (Internal if that fails), records
-/// the time, and dumps the result if wanted. Nothing else does these between stages.
+/// Runs one stage of a request, a function from value to value: checks for cancellation, notifies
+/// the observer, runs, verifies the result if its type has Verify() (Internal if that fails),
+/// records the time, and dumps the result if wanted. Nothing else does these between stages.
 ///
 ///   ASSIGN_OR_RETURN(Graph graph, RunStage(context, "import", [&] { return ImportGraph(...); }));
 template <typename Run>

@@ -10,8 +10,9 @@
 namespace fusion {
 
 /// The tensors of a plan that is assembled launch by launch, with their lifetimes and, after Place,
-/// their memory. Functions that return an int return a tensor id (position in Plan::tensors). Not
-/// thread-safe. Constructor arguments must outlive it.
+/// their memory. Functions that return an int return a tensor id (position in Plan::tensors). The
+/// "next launch" is the next call of AddLaunch. Not thread-safe. Constructor arguments must outlive
+/// it.
 ///
 ///   TensorTable tensors(program, *evaluator, &plan);
 ///   int t = tensors.Of(value);
@@ -23,7 +24,8 @@ class TensorTable {
   /// do not depend on the launches.
   TensorTable(const Program& program, const GroupEvaluator& evaluator, Plan* plan);
 
-  /// The tensor of a value. The first call creates it: the next launch must write it.
+  /// The tensor of a value. The first call creates it. The next launch must then write it, unless
+  /// it is a constant or lies in another tensor.
   int Of(ValueId v);
   /// Valid until the next tensor is added.
   const PlanTensor& tensor(int id) const { return plan_.tensors[static_cast<size_t>(id)]; }

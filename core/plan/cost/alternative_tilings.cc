@@ -35,7 +35,7 @@ std::string FormOf(const LockedChoice& choice) {
   return StrJoin(choice.parts, " | ", [](const LockedTiling& tiling) { return FormOf(tiling); });
 }
 
-// Adds tilings of `group` close to `cut`, which must not be split.
+// Adds tilings of `group` close to `tiling`, which must not be split.
 void AddNear(const FusionGroup& group, const LockedTiling& tiling, const DeviceSpec& device,
              bool bitwise, std::vector<LockedTiling>* out) {
   absl::StatusOr<Choice> choice = ChoiceFrom(tiling, group, device, bitwise);

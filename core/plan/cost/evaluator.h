@@ -29,7 +29,8 @@ struct GroupVerdict {
   int64_t run_bytes = 0;  // memory that a running kernel holds: scratch of all threads, workspace
   Refusal refusal;        // empty: a schedule exists, and no rule forbids it
   double factor = 1;      // the factor that rules put on its time
-  /// The registered kernel that was chosen; null: generated code. Valid as long as the evaluator.
+  /// The registered kernel that was chosen; null: generated code. Valid until
+  /// GroupEvaluator::Follow(RegisteredMatches) is called.
   const RegisteredMatch* registered = nullptr;
 
   /// What searches minimise: the estimated time as rules weigh it.
@@ -42,12 +43,12 @@ struct GroupChoice {
   Program program;  // only these ops
   FusionGroup group;
   Lowered lowered;
-  LockedTiling tiling;  // its tiling; meaningless with parts side by side
+  LockedTiling tiling;  // meaningless for an opaque op and for parts without tiling.split
   Estimate estimate;
   /// Empty: the set is one part. Otherwise, if `turns` is set, the parts are sequential phases. If
-  /// cut.split is set, they are the two phases of a split reduction. Else they are independent sets
-  /// of ops that run side by side in one launch (horizontal fusion); `group` then has only outputs
-  /// and views.
+  /// tiling.split is set, they are the two phases of a split reduction. Else they are independent
+  /// sets of ops that run side by side in one launch (horizontal fusion); `group` then has only
+  /// outputs and views.
   std::vector<std::shared_ptr<const GroupChoice>> parts;
   /// The ops of each sequential phase ("all-in-one"), as positions in the program.
   std::vector<std::vector<int>> turns;
@@ -99,8 +100,8 @@ using PlanBody = std::function<absl::StatusOr<std::shared_ptr<const PlannedModel
 
 /// Finds and caches the best schedule of sets of loop ops of one program. Sets are ascending and
 /// not empty. A repeat is a set of its own; its schedule is the plan of its body. Unless stated
-/// otherwise, functions fail only as the cancel token says. Not thread-safe. Constructor arguments
-/// must outlive it.
+/// otherwise, functions fail only as the cancel token says, and for a repeat that is not cached as
+/// `plan_body` does. Not thread-safe. Constructor arguments must outlive it.
 class GroupEvaluator {
  public:
   /// `cancel` may be null: no cancellation. `plan_body` may be null if the program has no repeats.
@@ -120,18 +121,19 @@ class GroupEvaluator {
   /// As Evaluate, ignoring registered kernels.
   absl::StatusOr<const GroupVerdict*> EvaluateGenerated(const std::vector<LoopId>& loops);
 
-  /// The best schedule's verdict. Valid as long as the evaluator.
+  /// The best schedule's verdict, or a refusal in it. Valid as long as the evaluator.
   absl::StatusOr<const GroupVerdict*> Evaluate(const std::vector<LoopId>& loops);
-  /// The schedule that Evaluate(loops) found; its refusal must be empty. Valid as long as the
-  /// evaluator.
+  /// The schedule that Evaluate(loops) found. Aborts if that is a refusal. Valid as long as the
+  /// evaluator, unless Pin replaces it.
   absl::StatusOr<const GroupChoice*> Choose(const std::vector<LoopId>& loops);
   /// As Evaluate and Choose, for sets that run as sequential phases of one launch (one kernel with
   /// barriers), each with the schedule of its own Choose. Each set must have a schedule and may
-  /// read only from earlier sets. A single set is evaluated as itself.
+  /// read only from earlier sets. The sets are disjoint. A single set is evaluated as itself.
   absl::StatusOr<const GroupVerdict*> EvaluateSequential(const SequentialPhases& turns);
   absl::StatusOr<const GroupChoice*> ChooseSequential(const SequentialPhases& turns);
-  /// Fixes the pipelines of ChooseInTurn(turns), and of all equal turns, regardless of estimates.
-  /// InvalidArgument, naming the field of a LockedChoice, if they are impossible.
+  /// Fixes the pipelines of ChooseSequential(turns), and of all equal phases, regardless of
+  /// estimates. Call it after Pin of each set. InvalidArgument, naming the field of a LockedChoice,
+  /// if they are impossible, or if equal phases already have other pipelines.
   absl::Status PinSequential(const SequentialPhases& turns,
                              const std::vector<LockedPipeline>& pipelines);
 
@@ -139,7 +141,9 @@ class GroupEvaluator {
   std::vector<ValueId> Values(const std::vector<LoopId>& loops);
 
   /// Fixes the choice of `loops`, and of all equal sets, to an untrusted `choice`, regardless of
-  /// estimates. InvalidArgument, naming the field, if it does not fit.
+  /// estimates. Verdicts that Evaluate returned for these sets change, and choices that Choose
+  /// returned become invalid. InvalidArgument, naming the field, if it does not fit. Not for
+  /// repeats (PinRepeat).
   absl::Status Pin(const std::vector<LoopId>& loops, const LockedChoice& choice);
   /// The choice that Pin(loops, choice) would set, and its verdict; caches nothing. Fails as Pin.
   absl::StatusOr<TriedChoice> Try(const std::vector<LoopId>& loops, const LockedChoice& choice);
@@ -155,7 +159,8 @@ class GroupEvaluator {
   absl::Status PinRepeat(LoopId repeat, std::shared_ptr<const PlanLock> lock);
 
   /// As Evaluate, but without rules, and as if `unneeded` (a value that these ops compute) were
-  /// neither returned nor read by other ops; kNoValue: no such value. Caches nothing.
+  /// neither returned nor read by other ops; kNoValue: no such value. Caches nothing. A repeat is
+  /// evaluated as it is.
   absl::StatusOr<GroupVerdict> EvaluateWithout(const std::vector<LoopId>& loops, ValueId unneeded);
   /// For explicit memory: by how much a set without a schedule exceeds the on-chip memory. nullopt
   /// if that is not why it has none.
@@ -268,7 +273,7 @@ class GroupEvaluator {
                                         Choices made);
   absl::StatusOr<std::shared_ptr<const GroupChoice>> MakePinned(const std::vector<LoopId>& loops,
                                                                 const LockedTiling& tiling);
-  /// Alternative tilings of a part of a group that is tiled as `cut`, in no particular order.
+  /// Alternative tilings of a part of a group that is tiled as `tiling`, in no particular order.
   absl::StatusOr<std::vector<LockedTiling>> TilingsBeside(const std::vector<LoopId>& part,
                                                           const LockedTiling& tiling);
   absl::Status ApplyTiling(const LockedTiling& tiling, GroupChoice* made) const;

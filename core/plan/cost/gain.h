@@ -14,7 +14,8 @@ inline constexpr double kMinGainUs = 0.05;
 /// With high compute pressure a group must be more than this many times as fast as its nodes.
 inline constexpr double kPressureSpeedup = 1.5;
 
-/// Why one kernel gains nothing over two, in times as rules weigh them; empty if it gains.
+/// Why one kernel gains nothing over two, in times as rules weigh them; empty if it gains. All
+/// three must have schedules.
 Refusal WithoutGain(const GroupVerdict& first, const GroupVerdict& second,
                     const GroupVerdict& together);
 

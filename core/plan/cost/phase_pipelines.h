@@ -13,9 +13,9 @@ namespace fusion {
 /// A launch of several phases, some of which run as pipelines.
 struct Pipelined {
   Schedule schedule;
-  std::vector<PhasePipeline> pipelines;  // ascending; phases are numbered as before joining
-  /// By original phase, except the last: why the next phase waits at a barrier. Empty: both are in
-  /// one pipeline.
+  std::vector<PhasePipeline> pipelines;  // ascending; phases are numbered as in the given launch
+  /// By phase of the given launch, except the last: why the next phase waits at a barrier. Empty:
+  /// both are in one pipeline.
   std::vector<Refusal> waits;
   Estimate estimate;  // the given estimate, adjusted for the pipelines
 };

@@ -44,9 +44,9 @@ class TileChoices {
   /// The number of excluded kernels, by reason; empty: none.
   const std::string& left_out() const { return left_out_; }
 
-  /// At most `most` other tilings of a kernel, the most promising first. With high memory pressure
-  /// only tilings that hold no more memory during a run. Deterministic; fails only as `cancel`
-  /// says.
+  /// At most `most` other tilings of one of kernels(), the most promising first. With high memory
+  /// pressure only tilings that hold no more memory during a run. Deterministic; fails only as
+  /// `cancel` says.
   absl::StatusOr<std::vector<TileCandidate>> Others(const TunableKernel& kernel, size_t most);
 
  private:

@@ -10,9 +10,9 @@
 
 namespace fusion {
 
-/// Makes `evaluator` apply the rules wherever they match in `seen.graph`. Returns the groups with
-/// forced nodes merged: each forced set of `nodes` (one group per node) becomes one group, with
-/// everything on paths within it.
+/// Makes `evaluator` apply the rules wherever they match in `seen.graph`. `unfused_nodes` are nodes
+/// of `seen.request`. Returns the groups with forced nodes merged: each forced set of `nodes` (one
+/// group per node) becomes one group, with everything on paths within it.
 ///
 /// FailedPrecondition if no kernel can hold a forced set, also because a node of it is in
 /// `unfused_nodes`. It names the rules, the nodes (payload kFailedNode; nodes of a body by their

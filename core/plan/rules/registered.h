@@ -41,7 +41,7 @@ struct RegisteredMatch {
 };
 
 /// The matches of registered kernels in one program, by the set of ops that they compute. Matches
-/// of forced kernels share no op. Not thread-safe.
+/// of forced kernels must share no op. Not thread-safe.
 class RegisteredMatches {
  public:
   /// `forced`: any set that holds some op of the match and some other op is forbidden.

@@ -97,12 +97,11 @@ class TurnJoiner {
   }
 
   // Phases of the longest piece if every one of these groups starts a new piece.
-  static int64_t LongestBetween(const std::vector<size_t>& tilings,
-                                const std::vector<int>& phases) {
+  static int64_t LongestBetween(const std::vector<size_t>& starts, const std::vector<int>& phases) {
     int64_t longest = 0;
     int64_t piece = 0;
     for (size_t g = 0; g < phases.size(); ++g) {
-      if (std::binary_search(tilings.begin(), tilings.end(), g)) piece = 0;
+      if (std::binary_search(starts.begin(), starts.end(), g)) piece = 0;
       piece += phases[g];
       longest = std::max(longest, piece);
     }

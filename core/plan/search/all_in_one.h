@@ -19,8 +19,8 @@ inline constexpr double kMostTurnCompileSeconds = 10;
 
 /// Joins neighbouring groups of `grouping`, in execution order, to launches that run them as
 /// sequential phases ("all-in-one", Grouping::follows). Every group but the first of a launch then
-/// costs a barrier instead of a launch. The groups do not change; those of weights alone move to
-/// the front.
+/// costs a barrier instead of a launch. The groups do not change; groups of weights alone move
+/// to the front.
 ///
 /// Not joined: groups of weights alone, registered kernels, opaque ops, groups that read each other
 /// through a reinterpretation, groups that a rule keeps apart, and launches beyond the limits
@@ -30,9 +30,9 @@ inline constexpr double kMostTurnCompileSeconds = 10;
 /// structure repeats, so that equal layers get equal launches and share kernels.
 ///
 /// Phases run as pipelines (core/schedule/ir/phase_pipeline.h) where that is estimated to be
-/// faster. For each part that reads from the part before it but is not in a pipeline with it,
-/// Grouping::considered gets an entry with the reason. Deterministic; fails only as the evaluator's
-/// cancel token says.
+/// faster. For each group of a launch that reads from the group before it but waits for it at a
+/// barrier, Grouping::considered gets an entry with the reason. Deterministic; fails only as the
+/// evaluator's cancel token says.
 absl::StatusOr<Grouping> JoinSequential(Grouping grouping,
                                         const std::map<NodeId, std::string>& unfused_nodes,
                                         GroupEvaluator* evaluator);

@@ -19,7 +19,7 @@ inline constexpr char kOpByOpPoint[] = "op-by-op";  // one kernel per node
 inline constexpr char kLeastMemoryPoint[] =
     "least-memory";  // SearchGroups for memory, interpolated
 inline constexpr char kQuickCompilePoint[] = "quick-compile";
-inline constexpr char kAllInOnePoint[] = "all-in-one";  // JoinInTurn of the chosen plan
+inline constexpr char kAllInOnePoint[] = "all-in-one";  // JoinSequential of the chosen plan
 inline constexpr char kLockPoint[] = "lock";
 
 /// A peak within this fraction of the least peak counts as equal to it; of such plans the fastest
@@ -42,8 +42,8 @@ struct ChosenPlan {
 /// Hints::low_latency or PlanOptions::frontier adds the plan chosen so far with its launches joined
 /// to whole layers; it is chosen only with Hints::low_latency and only if it is faster.
 ///
-/// Nodes in `unfused_nodes` stay as in `start`. Deterministic; fails only as the evaluator's cancel
-/// token says.
+/// Each group of `start` needs a schedule. Nodes in `unfused_nodes` stay as in `start`.
+/// Deterministic; fails only as the evaluator's cancel token says.
 absl::StatusOr<ChosenPlan> ChoosePlan(const Grouping& start, const PlanOptions& options,
                                       const std::map<NodeId, std::string>& unfused_nodes,
                                       GroupEvaluator* evaluator);

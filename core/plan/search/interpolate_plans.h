@@ -15,8 +15,8 @@ struct WeighedGroups {
 };
 
 /// Finds plans between two plans. Replaces groups of `base` by those of `other`, in the smallest
-/// exchangeable sets of groups, and equal sets (layers) together; keeps each replacement that
-/// `better` prefers to the plan so far. `other` must hold the same ops. Tries a bounded number of
+/// exchangeable sets of groups, and equal sets (layers) together; keeps each replacement for which
+/// better(new point, old point) is true. `other` must hold the same ops. Tries a bounded number of
 /// replacements. Deterministic; fails only as the evaluator's cancel token says.
 absl::StatusOr<WeighedGroups> InterpolatePlans(
     WeighedGroups base, const std::vector<std::vector<LoopId>>& other,

@@ -48,13 +48,13 @@ class GroupGraph {
   /// i, and kAround if j depends on i through groups outside.
   enum Path : uint8_t { kNoPath = 0, kDirect = 1, kAround = 2 };
   using Paths = std::vector<std::vector<uint8_t>>;
-  /// The paths between `parts`, which together hold exactly the ops of `groups`. nullopt if finding
-  /// them would take too long.
+  /// The paths between `parts`, which together hold exactly the ops of `groups`. nullopt if they
+  /// exceed a fixed budget of visited groups.
   std::optional<Paths> PathsBetween(const std::vector<int>& groups,
                                     const std::vector<std::vector<LoopId>>& parts);
 
   /// True if `fresh`, which together hold exactly the ops of the groups `old`, can replace these
-  /// without a cycle. Also false if finding out would take too long.
+  /// without a cycle. Also false where PathsBetween returns nullopt.
   bool CanReplace(const std::vector<int>& old, const std::vector<std::vector<LoopId>>& fresh);
   /// Replaces the groups. CanReplace(old, fresh) must be true. Returns the new numbers.
   std::vector<int> Replace(const std::vector<int>& old, std::vector<std::vector<LoopId>> fresh);

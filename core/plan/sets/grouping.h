@@ -8,7 +8,7 @@
 
 namespace fusion {
 
-/// A partition of loop ops into groups, each of which becomes a kernel.
+/// A partition of loop ops into groups. Each becomes a kernel, or phases of one (`follows`).
 struct Grouping {
   std::vector<std::vector<LoopId>> groups;  // in an order that respects data flow
   std::vector<Considered> considered;       // candidates that the search met, in order
@@ -26,8 +26,8 @@ size_t EndOfLaunch(const std::vector<bool>& follows, size_t begin, size_t groups
 inline constexpr size_t kMostOps = 96;
 
 /// The largest number of inputs of the loop ops of one kernel, and of inputs that are concatenated
-/// in it (Concat). Compile time grows with their square: with so many it is 15 s of the 30 s that a
-/// kernel may take (Intel family 6 model 85, g++ 12, 2026-11-21).
+/// in it (Concat). Compile time grows with their square: at this limit it is 15 s of the 30 s that
+/// a kernel may take (Intel family 6 model 85, g++ 12, 2026-11-21).
 inline constexpr size_t kMostOperands = 2048;
 inline constexpr size_t kMostPieces = 1024;
 

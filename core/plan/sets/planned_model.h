@@ -31,8 +31,10 @@ struct PlannedModel {
   Plan plan;
   std::vector<PlannedKernel> kernels;
   Program program;
-  std::vector<std::vector<LoopId>> groups;  // loop ops of plan.groups[i]; empty for packing
-  std::vector<LockedChoice> choices;        // the tilings of groups, in order of first use
+  /// By group of plan.groups: its loop ops. Empty for packing and for groups of loop bodies, except
+  /// the one that stands for its repeat.
+  std::vector<std::vector<LoopId>> groups;
+  std::vector<LockedChoice> choices;  // the tilings of groups, in order of first use
   // By group of plan.groups: position in `choices`; -1 for packing and for groups of loop bodies.
   std::vector<int> choice_of;
   /// By group that stands for a repeat (position in `groups`): the plan of its body.

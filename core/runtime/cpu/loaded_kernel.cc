@@ -69,7 +69,7 @@ absl::StatusOr<UniqueFd> AnonymousFile(std::string_view bytes) {
   return fd;
 }
 
-// Line tables are for debuggers and for who asks the dynamic linker where code is from.
+// Debuggers read line tables from the file that the dynamic linker names.
 bool HasLineTables(std::string_view shared_object) {
   return shared_object.find(".debug_line") != std::string_view::npos;
 }

@@ -31,7 +31,7 @@ int64_t StrideAlong(const IndexMap& index, const Dims& strides, DimId d,
                     const BufferLayout& layout = {});
 
 /// The same for an access. `windows`: by dim of the schedule, the length of its current window.
-/// Backends may pad rows of local buffers, so rows of one element count as two elements apart.
+/// Backends may pad rows of local buffers, so their last dim counts as at least two elements long.
 int64_t StrideAlong(const Schedule& schedule, const Access& access, const Dims& windows, DimId d);
 
 /// True if the value numbered `value` of the steps of `each` may depend on the coordinate of `d`.

@@ -8,7 +8,7 @@
 namespace fusion {
 namespace {
 
-// A region and the grid its blocks are cut by.
+// A region and its segment.
 struct Place {
   const EachStmt* each = nullptr;
   const Segment* segment = nullptr;

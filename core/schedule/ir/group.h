@@ -15,11 +15,11 @@ struct TensorView {
   Dims shape;
   Dims strides;           // in elements
   bool constant = false;  // weights only: known before the first run
-  /// The dim along which the buffer may have memory for more elements than `shape` has; the room
-  /// may happen to be 0. -1: none.
+  /// The dim along which the buffer may have memory for more elements than `shape` has (possibly
+  /// 0 more). -1: none.
   int roomy = -1;
-  /// The strides do not follow from the extents. Even if they look dense here, they are not for
-  /// other extents, so dims must not be merged.
+  /// The strides do not follow from the extents. Even if they are dense for these extents, they are
+  /// not for others, so dims must not be merged.
   bool fixed = false;
   /// The value belongs to a program with open dims: other members of the family may have other
   /// strides.

@@ -24,10 +24,10 @@ absl::StatusOr<JoinedSchedules> PutSideBySide(const std::vector<const Schedule*>
                                               const std::vector<std::vector<int>>& values);
 
 /// The parts become consecutive phases of one launch. A part may read results of the parts before
-/// it. Results that are among `kept` (ascending) are output params; all others stay in workspace.
-/// `values` as in PutSideBySide. FailedPrecondition, with the reason, if a part has an empty dim,
-/// or if it reads a value under another shape than it was written and one of the two is not dense.
-/// Pure.
+/// it. `values` as in PutSideBySide; a result and its reads have the same identifier. Results whose
+/// identifier is in `kept` (ascending) are output params; all others stay in workspace.
+/// FailedPrecondition, with the reason, if a part has an empty dim, or if it reads a value under
+/// another shape than it was written and one of the two is not dense. Pure.
 absl::StatusOr<JoinedSchedules> PutInPhases(const std::vector<const Schedule*>& parts,
                                             const std::vector<std::vector<int>>& values,
                                             const std::vector<int>& kept);

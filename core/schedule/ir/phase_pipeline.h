@@ -28,14 +28,15 @@ struct PhasePipeline {
 };
 
 /// Finds the slices with which `phases` phases, from position `first`, can run as a pipeline: any
-/// memory that one phase writes and another one accesses is accessed by both in the same slice.
-/// `tile` of each is the smallest that is whole tiles of all grids. FailedPrecondition, with the
-/// reason, if there are none.
+/// memory that one phase writes and another one accesses is accessed by both in the same slice. The
+/// slices can be used together. `tile` of each is the shortest length that consists of whole tiles
+/// of every grid. FailedPrecondition, with the reason, if there are none, or if a phase has several
+/// segments, halos or a CallStmt.
 absl::StatusOr<std::vector<PipelineSlice>> FindSlices(const Schedule& schedule, int first,
                                                       int phases);
 
-/// The schedule with these phases merged to one. `pipeline.slices` are some of those that
-/// FindSlices returns; tiles may be multiples of theirs. Pure.
+/// The schedule with these phases merged to one. `pipeline.slices`: one or more of the slices that
+/// FindSlices returns for these phases; `tile` may be a multiple of the returned one. Pure.
 Schedule RunAsPipeline(const Schedule& schedule, const PhasePipeline& pipeline);
 
 /// One phase's part of the work of a block.

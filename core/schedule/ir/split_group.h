@@ -14,7 +14,7 @@ struct SplitGroups {
 };
 
 /// SplitAlong (core/smg/split.h) for a group: `dim` is split into `parts` equal parts.
-/// FailedPrecondition with its refusal.
+/// FailedPrecondition, with the text of its refusal, if the dim cannot be split.
 absl::StatusOr<SplitGroups> SplitGroup(const FusionGroup& group, DimId dim, int64_t parts);
 
 }  // namespace fusion

@@ -25,9 +25,9 @@ struct SumDim {
 /// both operands walk without a gap count as one.
 double JumpsOfSum(const std::vector<SumDim>& dims);
 
-/// The order of `dims` with the least TurnsOfSum; the given order if no other is better.
-/// `laid_out`: columns are copied in the order in which the product walks them, so their strides do
-/// not count. More than four dims are returned unchanged.
+/// The order of `dims` with the least JumpsOfSum; the given order if no other is better.
+/// `laid_out`: columns are copied in the order in which the product walks them. Their strides do
+/// not count, and the result has those of the copy. More than four dims are returned unchanged.
 std::vector<SumDim> LeastJumps(std::vector<SumDim> dims, bool laid_out);
 
 /// Splits a long sum into blocks: each tile of `dim` is summed on its own.
@@ -40,8 +40,8 @@ struct SumBlocks {
 /// Blocks for a sum or product of floats over windows of these lengths with `lanes` partial
 /// results. Each addition rounds, and equal terms round alike each time, so the error of one long
 /// sum grows with the number of steps. There are about as many blocks as steps in a block.
-/// `windows`: by dim of the SMG. nullopt: `op` is no such reduction, or it is short enough (8192
-/// steps a lane).
+/// `windows`: by dim of the SMG. nullopt: `op` is no such reduction, or it is short enough (at
+/// most 8192 steps for each lane).
 std::optional<SumBlocks> BlocksOfSum(const SmgOp& op, const Dims& windows, int64_t lanes);
 
 }  // namespace fusion

@@ -28,7 +28,8 @@ struct NestContext {
   const Buffer& buffer(BufferId b) const { return lowered.schedule.buffer(b); }
 };
 
-/// NestContext::last_reads of section `section`. INT_MAX for values that later sections read.
+/// NestContext::last_reads of section `section`. `sections`: the nests of all sections, in order.
+/// INT_MAX for values that later sections read.
 std::vector<int> LastReads(const FusionGroup& group, const NestPlan& plan,
                            const std::vector<const std::vector<Nest>*>& sections, size_t section);
 

@@ -23,13 +23,13 @@ struct OpaqueOptions {
   bool open = false;
 };
 
-/// The kernel of `program`, whose only op has kind kOpaque. `constant`: by value, whether it is
-/// known before the first run. Rows are independent blocks. If there are fewer long rows than
-/// threads, rows are split into blocks whose folds are merged, where `options` allow that. The dims
-/// of CallStmt::over, by op:
+/// The kernel of `program`, whose only op must have kind kOpaque. `constant`: by value, whether it
+/// is known before the first run. Rows are independent blocks. If a RunningFold has fewer rows than
+/// threads and the rows are long, they are split into blocks whose folds are merged, unless
+/// `options` has `bitwise` or `open`. The dims of CallStmt::over, by op:
 ///
 ///   RunningFold   outer, inner; with "part": outer, block
-///   RowOrder      outer, inner; none if the op orders things (RowOrder::things)
+///   RowOrder      outer, inner; with RowOrder::things: none, one block sorts all rows
 ///   ChosenPlaces  none
 ///   BoxChoice     batch, class
 ///

@@ -12,7 +12,7 @@
 namespace fusion {
 namespace {
 
-// Rows per register block, so that a window of 64 is cut 11+11+11+11+11+9 and not 12x5+4.
+// Rows per register block, so that a window of 64 is tiled 11+11+11+11+11+9 and not 12x5+4.
 int64_t BalancedRows(int64_t rows, int64_t most) {
   int64_t blocks = (rows + most - 1) / most;
   return blocks <= 1 ? most : (rows + blocks - 1) / blocks;
@@ -155,7 +155,7 @@ class ProductNest {
     return mma;
   }
 
-  // The summed dims of product i in the order of LeastTurns. Packed or copied columns are stored in
+  // The summed dims of product i in the order of LeastJumps. Packed or copied columns are stored in
   // that order too.
   std::vector<DimId> SumOrder(int i, const ProductSides& sides) {
     // Equal bits need equal sums; copied rows lie in the order that they are in.

@@ -23,7 +23,8 @@ struct KernelReference {
   std::vector<Param> params;  // in the order of the schedule's params
 };
 
-/// The reference of a group that is all of `program`: its loop ops.
+/// The reference of a group that consists of all loop ops of `program`. Its outputs are
+/// group.outputs. Every param of `lowered` must be one of these or an input of `program`.
 KernelReference MakeReference(const Program& program, const FusionGroup& group,
                               const Lowered& lowered);
 /// The reference of PackSchedule(group, lowered, param): a program that copies.

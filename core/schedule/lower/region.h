@@ -60,7 +60,7 @@ class RegionBuilder {
   // Coordinates of an op's dims in terms of the region's dims, where they differ.
   using Shift = std::map<DimId, IndexExpr>;
 
-  // An op that is computed somewhere: what of it has been.
+  // An op that is being computed at some coordinates, and the steps emitted for it until now.
   struct Site {
     int op;
     const Shift& shift;
@@ -69,7 +69,8 @@ class RegionBuilder {
     absl::flat_hash_map<const void*, int> steps;  // by node of the op's expression
   };
 
-  // Steps with a result are told apart by all but their result; sets hold their positions.
+  // Hash and equality of steps with a result. The result does not count. Sets hold positions in
+  // `ops`.
   struct StepHash {
     using is_transparent = void;
     const std::vector<ElementOp>* ops;

@@ -60,8 +60,8 @@ class LocalBuffers {
   void Hold(int op, BufferId b) { buffer_of_[static_cast<size_t>(op)] = b; }
 
   /// Begins the next part of the temporal loop. Values of ops for which `lasts` returns true stay
-  /// in their buffers, and the next part stores them to the same ones (Wanted). All other ops hold
-  /// again what they held before the loop (`before`).
+  /// in their buffers, and the next part stores them to the same ones (Wanted). Each other op gets
+  /// back the buffer that it had before the loop. `before`: held() at that point.
   void NextPart(const std::vector<BufferId>& before, const std::function<bool(int op)>& lasts);
   /// By op: the buffer that holds its value now; -1: none.
   const std::vector<BufferId>& held() const { return buffer_of_; }

@@ -145,8 +145,8 @@ void Enumerator::SetBlocks(Choice* choice, const std::vector<int64_t>& window) c
     for (DimId d : rows) most_rows = std::max(most_rows, window[static_cast<size_t>(d)]);
     c.block = WidestBlock(p.op, c.swap);
     const std::vector<DimId>& columns = c.swap ? p.dims.first : p.dims.second;
-    // Packed columns lie in panels of the block's width: a cut between tasks must fall between
-    // panels.
+    // Packed columns are stored in panels of the block's width: tiles of tasks must begin and end
+    // between panels.
     const SmgRead& column_read = smg_.op(p.op).reads[c.swap ? 0 : 1];
     bool packed = column_read.producer < 0 && group_.view(column_read.value).constant;
     auto fits = [&](const RegisterBlock& b) {

@@ -151,7 +151,7 @@ class Enumerator {
   static const std::vector<IndexExpr>& MaskOf(const StreamedGroup& streamed);
 
   // A choice with short slices of the streamed dim, and short blocks along the dims of the mask:
-  // less of each slice is masked, so less is computed in vain.
+  // less of each slice is masked, so fewer masked elements are computed.
   Choice FollowMask(const Choice& c, const std::shared_ptr<const StreamedGroup>& streamed) const;
 
   // Shortens blocks until what they keep of a slice fits in a part of the private cache. Not if

@@ -18,14 +18,15 @@ std::string WhyNotParallel(const FusionGroup& group, DimId dim, bool forbid_reco
 /// The dims with WhyNotParallel == "", ascending.
 std::vector<DimId> ParallelDims(const FusionGroup& group, bool forbid_recompute);
 
-/// The values of ProductChoice::swap that product `op` may have, the default first. A constant is
-/// packed before the first run, so it gives the columns, or the other operand does if it is
-/// contiguous along them (the pixels of an image). If neither operand is constant, both values are
-/// allowed.
+/// The values of ProductChoice::swap that product `op` may have, the default first. One value if
+/// only one operand has output dims of its own, or if ColumnPack supports the element types in one
+/// order only. Otherwise a constant gives the columns, since it is packed before the first run; the
+/// other operand may give them too if it is contiguous along them (the pixels of an image). If
+/// neither operand is constant, both values are allowed.
 std::vector<bool> OperandRoles(const FusionGroup& group, int op);
 
-/// True if slices of `d` keep the order of every sum over it: `d` is the outermost summed dim, and
-/// no such sum is split into blocks (BlocksOfSum).
+/// True if slices of `d` keep the order of every sum over it: `d` is its outermost summed dim, and
+/// the sum is a product or is not split into blocks (BlocksOfSum).
 bool SlicesKeepOrder(const Smg& smg, DimId d);
 
 /// Checks a choice from an untrusted source. OK if EnumerateChoices could have made it, apart from

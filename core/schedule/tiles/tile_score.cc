@@ -9,8 +9,8 @@
 namespace fusion {
 namespace {
 
-// Part of a register block's speed that it reaches with so many rows. Not the estimate's formula,
-// which knows the columns as well: here only the cut of the rows is compared.
+// Fraction of its peak rate that a register block reaches with this many rows. Unlike the
+// estimate's formula it ignores the columns: only tilings of the rows are compared here.
 double RowEfficiency(double rows, double most) {
   double blocks = std::ceil(rows / most);
   double per_block = rows / blocks;

@@ -28,7 +28,7 @@ void UnitTiles::SetBlocks(const RegisterBlock& widest, const Windows& window,
     const std::vector<DimId>& columns = c.swap ? p.dims.first : p.dims.second;
     int64_t most = 1;
     for (DimId d : columns) most = std::max(most, window[static_cast<size_t>(d)]);
-    // Packed columns lie in panels of the block's width: a cut falls between panels.
+    // Packed columns are stored in panels of the block's width: tiles end between panels.
     auto fits = [&](const RegisterBlock& b) {
       return b.m <= widest.m && b.n <= widest.n &&
              std::all_of(columns.begin(), columns.end(), [&](DimId d) {

@@ -23,7 +23,7 @@ class UnitTiles {
   /// For a group with products: choices for each assignment of operand roles, the most promising
   /// first.
   std::vector<Choice> Products(const std::vector<Choice>& roles) const;
-  /// For a group without products: one block a unit, more, and fewer.
+  /// For a group without products: as many blocks as the device has units, more, and fewer.
   std::vector<Choice> Rows() const;
 
  private:
@@ -40,8 +40,8 @@ class UnitTiles {
   const std::vector<DimId>& parallel_;
 };
 
-/// The first `options.limit` of these choices whose schedules fit on the device; it lowers a
-/// bounded number of them. If none fits, `*refusal` (may be null) says why the last one did not.
+/// The first `options.limit` of these choices whose schedules fit on the device. Lowers at most 64
+/// of them. If none fits, `*refusal` (may be null) gets the reason for the last one.
 std::vector<Choice> KeepFitting(const FusionGroup& group, const DeviceSpec& device,
                                 const std::vector<Choice>& choices, const CandidateOptions& options,
                                 std::string* refusal);
