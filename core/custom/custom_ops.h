@@ -41,12 +41,12 @@ inline constexpr int64_t kMaxCustomOpBytes = int64_t{1} << 16;
 ///   operand    = number | name | name "[" index { "," index } "]" | function "(" values ")" |
 ///                "(" value ")"
 ///
-/// Without "->" the op is element-wise: a param is a name without dims. With "->" every param
-/// states its dims, and the result its own; "for" gives the extents of further axes (+ - * / over
-/// dims, integers and int attributes); inputs are read at indices that are sums of axes times
-/// constants. Functions: those of core/op/body/scalar.h by name, and casts by element type: f32(x).
-/// Numbers and attributes take the type of the values that they are combined with. Values of
-/// different types do not mix without a cast.
+/// Without "->" the op is element-wise: a param is a name without dims. With "->" every param and
+/// the result state their dims; equal names are equal extents. "for" gives the extents of further
+/// axes: + - * / over dims, integers and int attributes. Inputs are read at indices that are sums
+/// of axes times constants. Functions: those of core/op/body/scalar.h by name, and casts by element
+/// type: f32(x). Numbers and attributes take the type of the values that they are combined with.
+/// Values of different types do not mix without a cast.
 ///
 /// Immutable after Parse: any thread. Pointers from Find are valid while this object or a copy
 /// lives.

@@ -10,7 +10,7 @@ struct NodeGraph {
   std::vector<std::vector<int>> readers;
   /// A topological order: every node once, after the nodes that it reads.
   std::vector<int> order;
-  /// By node: it may join a set if it lies between two nodes of the set.
+  /// By node: it may join a set if it is on a path between two nodes of the set.
   std::vector<bool> free;
 };
 

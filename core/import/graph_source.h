@@ -26,8 +26,8 @@ struct ImportOptions {
   std::map<std::string, int64_t> dim_bindings;
   /// The bindings that stand for a range of values. Messages call them dim_ranges.
   std::set<std::string> ranged_dims;
-  /// Binds the leading dim of every input where that is an unbound symbol; 0: not given.
-  /// InvalidArgument if no input then has it as its leading dim.
+  /// Binds the leading dim of every input if it is an unbound symbol; 0: not given.
+  /// InvalidArgument if all leading dims are numbers then and none is `batch_size`.
   int64_t batch_size = 0;
   /// Names of intermediate tensors that become additional outputs, in this order, behind the
   /// graph's own. Tensors that are outputs already are not repeated.

@@ -18,10 +18,10 @@ namespace fusion {
 ///   the attributes of OpDef. Constant nodes become constants, Dropout becomes Identity.
 /// - A model whose groups are nodes (core/onnx/group_calls.h) is refused, or with allow_fused
 ///   expanded.
-/// - An initialiser is a weight if its bytes are elsewhere or InlineRule says so, else a constant.
-///   If it is also listed as a graph input, it is no input.
+/// - An initialiser whose bytes are in the model and that InlineRule keeps inline is a constant;
+///   every other one is a weight. An initialiser that is also a graph input is not an input.
 /// - Values that depend on constants and shapes alone are computed; they leave no node.
-/// - Unbound symbols stay symbols where every op supports them.
+/// - Unbound symbols remain symbols; an op that does not support one is Unimplemented.
 /// - Declared types are checked against the inferred ones. If the declared shape of a node's result
 ///   differs (in models whose inputs were widened by hand), that is a warning, because nothing
 ///   depends on it. Other contradictions are errors.

@@ -26,10 +26,10 @@ namespace fusion {
 ///   - an operand that selects or addresses: condition of Where; indices of Gather*, Scatter*;
 ///     shape or bound operands of Slice, Reshape, Expand, Tile, Pad, Split, Squeeze, Unsqueeze,
 ///     Reduce*, Range, ConstantOfShape, TopK, OneHot, Resize, CumSum, Trilu; Shape and Size;
-///   - or an operand of an op on bools and integers (moves such as Slice, Gather, Reshape,
-///   Transpose,
-///     Expand, Concat; comparisons; logic; arithmetic; reductions; Cast to an integer type or bool;
-///     value operands of Where), if its outputs are used only as mask or index too.
+///   - or an operand of an op on bools and integers, if its outputs are used only as mask or index
+///     too. Such ops are: moves such as Slice, Gather, Reshape, Transpose, Expand, Concat;
+///     comparisons; logic; arithmetic; reductions; Cast to an integer type or bool; Where (value
+///     operands).
 /// Every other use (MatMul, a Cast to a float type, calls of functions, names captured by
 /// subgraphs, ops of other domains) makes it a weight. Example: a causal mask that is sliced and
 /// used by Where stays inline; one that is cast and added is a weight.

@@ -9,7 +9,8 @@
 
 namespace fusion {
 
-/// Reads and writes whole ONNX models. Checks the protobuf encoding only, not the content.
+/// Reads and writes whole ONNX models. Checks the protobuf encoding and that there is a graph, but
+/// no other content.
 ///
 ///   ASSIGN_OR_RETURN(onnx::ModelProto model, LoadModel("bert.onnx"));
 ///

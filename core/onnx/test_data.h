@@ -59,9 +59,11 @@ struct TestDataFiles {
 /// files of other names, which would be ignored. NotFound if `directory` cannot be read.
 absl::StatusOr<TestDataFiles> FindTestData(const std::string& directory);
 
-/// Reads the files of FindTestData. `check`, if set, is called for each file as in LoadTensorFile;
-/// k is its number. InvalidArgument if two inputs, or two outputs, have the same name.
+/// A TensorCheck for file k of the inputs or of the outputs.
 using DataCheck = std::function<absl::Status(bool is_output, size_t k, const NamedType& type)>;
+/// Reads the files of FindTestData. `check`, if set, is called for each file as in LoadTensorFile.
+/// InvalidArgument if two inputs, or two outputs, have the same name; else as FindTestData and
+/// LoadTensorFile.
 absl::StatusOr<TestDataSet> LoadTestDataSet(const std::string& directory,
                                             const DataCheck& check = nullptr);
 

@@ -17,8 +17,8 @@ namespace fusion {
 ///   WeightSource weights(std::move(model), ModelDirectory(path));
 ///   ASSIGN_OR_RETURN(HostTensor w, weights.Load("encoder.0.query.weight"));
 ///
-/// Owns the model. An external file is read at each Load or Take of its tensor, not before. Not
-/// thread-safe.
+/// Owns the model. An external file is read at each Load or Take of its tensor, not before.
+/// Concurrent Loads are safe; Take needs exclusive access.
 class WeightSource {
  public:
   /// `directory`: the directory of external data files (ModelDirectory).

@@ -48,9 +48,9 @@ inline constexpr int kMaxVariadicInputs = 4096;
 /// Largest number of dims that GatherND indexes (columns of its indices).
 inline constexpr int kMaxGatherColumns = 16;
 
-/// Joins `leaves` (at least one) in order to a balanced tree. join(middle, a, b) joins `a`, made of
-/// leaves before `middle`, and `b`, made of leaves from `middle` on. The logarithmic depth keeps
-/// the nesting within the limit of Expr::Parse.
+/// Joins `leaves` (at least one) in order to a balanced tree. join(middle, a, b) joins two
+/// neighbouring subtrees; leaf number `middle` is the first leaf of `b`. The logarithmic depth
+/// keeps the nesting within the limit of Expr::Parse.
 Expr BalancedTree(const std::vector<Expr>& leaves,
                   const std::function<Expr(size_t middle, const Expr& a, const Expr& b)>& join);
 
@@ -115,12 +115,13 @@ void SetOutputs(Decomposition& d, const std::vector<Decomposition::Value>& value
 /// counts as the extremum.
 OpDef IndexOfExtremum(std::string name, std::string_view extremum);
 
-/// A loop over the indices in input 0 (i64) for every output element, with a condition for "this
-/// index names this element". The internal ops behind scatters consist of such loops.
+/// A loop over the indices in input 0 (i64) for every output element, with the condition that the
+/// index selects the element. The internal ops behind scatters consist of such loops.
 struct IndexedLoop {
-  LoopBody body;  // value and reduction are not set; input 1, if any, is read beside input 0
+  LoopBody body;  // value and reduction are not set; input 1, if any, is read at the place of the
+                  // index
   int along = 0;  // the axis that iterates over the indices along attribute "axis"
-  Expr hit;       // bool: the index names the output element; negative ones count from the end
+  Expr hit;       // bool: the index selects the output element; negative indices count from the end
 };
 /// Such a loop. The output has the shape of input `shape_of`, with the extent of attribute "depth"
 /// along attribute "axis". Other dims of input 0 may be 1 (broadcast). InvalidArgument unless input
@@ -139,10 +140,11 @@ absl::Status CheckFloat(const OpCall& call, int input);
 
 /// Unimplemented if the call sets the attribute to anything but `allowed`.
 absl::Status CheckOnlyInt(const OpCall& call, std::string_view name, int64_t allowed);
-/// Unimplemented if the call has input `input`.
+/// Unimplemented if the call has input `input`. `what` names the input in the message.
 absl::Status CheckNoInput(const OpCall& call, int input, std::string_view what);
 
-/// The elements [begin, end) of x along `axis` (non-negative).
+/// The elements [begin, end) of x along `axis` (non-negative), as ONNX's Slice: bounds beyond the
+/// extent are clamped.
 absl::StatusOr<Decomposition::Value> SliceAlong(Decomposition& d, Decomposition::Value x, int axis,
                                                 int64_t begin, int64_t end);
 

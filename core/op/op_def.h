@@ -32,7 +32,7 @@ class OpCall {
   const Shape& shape(int i) const { return in(i).shape; }
   DType dtype(int i) const { return in(i).dtype; }
   const AttrMap& attrs() const { return attrs_; }
-  /// Number of outputs that the node names.
+  /// Number of outputs of the node.
   int outputs() const { return outputs_; }
 
   /// Number that input i has in the ONNX node, for error messages. ONNX also counts the inputs that
@@ -147,8 +147,8 @@ struct ParamSpec {
   /// kInt, kInts: every 64-bit integer is allowed. Without it, and if the op is not internal, the
   /// magnitude is at most kMaxParam, so that a sum or product of two of them fits in 64 bits.
   bool any_integer = false;
-  /// An input `onnx_input` that is not a constant counts as absent: not every use of the op needs
-  /// it.
+  /// An input `onnx_input` that is not a constant counts as absent. Used for parameters that some
+  /// calls of the op do not need.
   bool unknown_is_absent = false;
   /// An input `onnx_input` that is not a constant becomes the last operand of the op.
   bool unknown_is_operand = false;
@@ -181,8 +181,8 @@ struct OpDef {
   /// First and last ONNX opset in which the op, after `normalise`, has this meaning.
   int min_opset = 1;
   int max_opset = kNewestOpset;
-  /// ONNX has the op since this opset. Models of older opsets mean the op of ONNX Runtime, which
-  /// ignores unknown attributes: the importer drops them. 0: never.
+  /// First opset in which ONNX itself defines the op; 0: in all. In models of older opsets the op
+  /// is that of ONNX Runtime, which ignores unknown attributes: the importer drops them.
   int lenient_below = 0;
   /// The op is a step of decompositions only; models cannot name it.
   bool internal = false;

@@ -12,13 +12,13 @@ namespace fusion {
 /// body is input i; the outputs of the steps are the next values.
 ///
 /// Inputs of a call of the op "Repeat", in order:
-///   - if `counted`: the number of passes (i64 scalar);
+///   - if `counted`: the number of passes (i64 scalar), clamped to 0..`most`; see `must_end`;
 ///   - if `conditional`: whether there is a first pass (bool scalar);
 ///   - one operand for each input of the body that is not kPass.
 /// Outputs of the call, in order:
 ///   - the final value of each kCarried input;
 ///   - each stacked output of the body: the results of all passes along a new first dim of `most`
-///     elements;
+///     elements. Elements of passes that were not executed are unspecified;
 ///   - if tells_passes(): the number of passes that were executed (i64 scalar).
 struct Repeat {
   /// Where an input of the body comes from.
@@ -39,7 +39,8 @@ struct Repeat {
     bool from_end = false;
   };
   int64_t most = 0;  // maximum number of passes
-  /// A run that needs more than `most` passes fails (`most` is only the memory that is reserved).
+  /// A run that needs more than `most` passes fails with ResourceExhausted (MorePasses): `most` is
+  /// only the reserved memory. False: it stops after `most` passes.
   bool must_end = false;
   bool counted = false;
   bool conditional = false;

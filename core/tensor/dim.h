@@ -43,7 +43,8 @@ class Dim {
   friend Dim operator-(const Dim& a, const Dim& b) { return a + b * -1; }
   bool operator==(const Dim&) const = default;
 
-  /// The value where symbol i is values[i]. Fails if `values` has no element for a symbol.
+  /// The value where symbol i is values[i]. InvalidArgument if `values` has no element for a
+  /// symbol. Overflow is not checked.
   absl::StatusOr<int64_t> Evaluate(const std::vector<int64_t>& values) const;
 
   /// "128", "s0", "2*s1 + 16".

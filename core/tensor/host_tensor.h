@@ -29,7 +29,7 @@ bool FitsInMemory(int64_t bytes);
 /// (core/base/threads/job.h). Concurrent reads are safe, a write needs exclusive access.
 class HostTensor {
  public:
-  HostTensor() = default;
+  HostTensor() = default;  // f32[0], without elements
   /// Zero-filled. For sizes that this code chose itself: throws std::bad_alloc if there is no
   /// memory, as containers do. For sizes from outside use Create.
   HostTensor(DType dtype, Dims dims);
@@ -44,7 +44,8 @@ class HostTensor {
   /// A copy of `bytes` after NormaliseBytes. InvalidArgument if their number does not match the
   /// shape; else fails as Create does.
   static absl::StatusOr<HostTensor> FromBytes(DType dtype, Dims dims, std::string_view bytes);
-  /// As many values as elements, each converted to `dtype` as SetDouble (floats) or SetInt does.
+  /// One value for each element (else it aborts), converted to `dtype` as SetDouble (floats) or
+  /// SetInt does.
   template <typename T>
   static HostTensor FromValues(DType dtype, Dims dims, std::initializer_list<T> values);
 
@@ -94,9 +95,10 @@ class HostTensor {
   /// This tensor in that form.
   std::string Packed() const;
 
-  /// A copy with other dims; `dims` must have as many elements.
+  /// A copy with other dims; aborts if `dims` has another number of elements.
   HostTensor Reshaped(Dims dims) const;
 
+  /// Same type, dims and bytes: equal NaN bits are equal, -0 and 0 are not.
   bool operator==(const HostTensor& other) const;
 
  private:

@@ -46,7 +46,8 @@ class Shape {
   std::vector<Dim> dims_;
 };
 
-/// Product of extents; 1 for rank 0.
+/// Product of extents; 1 for rank 0. Overflow is not checked: use CheckedNumElements for extents
+/// from outside.
 int64_t NumElements(const Dims& dims);
 
 /// Product of the extents. InvalidArgument if an extent is negative or if the product times

@@ -40,12 +40,13 @@ class SizeExpr {
   SizeExpr operator-(const SizeExpr& other) const;
   bool operator==(const SizeExpr&) const = default;
 
-  /// The size where symbol i is values[i]; nullopt if its magnitude exceeds 2^62. `values` must
-  /// have an element for every symbol.
+  /// The size where symbol i is values[i]; nullopt if the magnitude of the size or of an
+  /// intermediate result exceeds 2^62. `values` must have an element for every symbol.
   std::optional<int64_t> Evaluate(const std::vector<int64_t>& values) const;
-  /// A lower bound of the size where symbol i lies in [least[i], most[i]] (both >= 0); nullopt if
-  /// an intermediate result exceeds 2^62. Exact if no symbol occurs in terms of both signs, where
-  /// the symbols may be counted from 0, up from `least` or down from `most`.
+  /// A lower bound of the size for symbol i in [least[i], most[i]] (both >= 0); nullopt if an
+  /// intermediate result exceeds 2^62. Exact if no symbol occurs in both a positive and a
+  /// negative term of the polynomial, either in the symbols themselves, or in the differences
+  /// symbol - least, or in the differences most - symbol.
   std::optional<int64_t> LowerBound(const std::vector<int64_t>& least,
                                     const std::vector<int64_t>& most) const;
 
@@ -59,10 +60,10 @@ class SizeExpr {
 /// Finds a polynomial with value values[i] where the symbols are points[i]. It has at most four
 /// terms, of degree at most four, and fewer terms than there are points. nullopt if none is found.
 ///
-/// The result can be wrong where the points are few or structured. Sizes that follow from shapes
-/// have few terms. Another polynomial with as few terms that agrees at more points than it has
-/// terms would be a coincidence. Prime coordinates make that unlikely. Counts steps of the thread's
-/// job (core/base/threads/job.h).
+/// The result can be wrong if the points are few or structured. It relies on two facts: sizes that
+/// follow from shapes have few terms, and a wrong polynomial with as few terms agrees at more
+/// points than it has terms only by coincidence. Prime coordinates make that unlikely. Counts steps
+/// of the thread's job (core/base/threads/job.h).
 std::optional<SizeExpr> FitSize(const std::vector<std::vector<int64_t>>& points,
                                 const std::vector<int64_t>& values);
 

@@ -25,6 +25,7 @@ absl::StatusOr<DumpKind> FromWire(v1::DumpKind kind);
 /// Each Encode* writes into an empty message. Names and texts that are not UTF-8 are changed by
 /// TextToWire.
 void EncodeBinding(const Binding& binding, v1::Binding* out);
+/// Cannot fail.
 Binding DecodeBinding(const v1::Binding& wire);
 
 void EncodeKernelStatus(const KernelStatus& status, v1::KernelStatus* out);

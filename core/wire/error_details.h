@@ -14,8 +14,9 @@ namespace fusion {
 /// every language know these two messages.
 std::string EncodeErrorDetails(const absl::Status& status);
 
-/// Sets the payloads of `status` from such bytes. A "SERVER" violation becomes kServerState; delays
-/// are cut to one day. Malformed bytes and details that this version does not know are ignored.
+/// Sets the payloads of `status`, an error, from the result of EncodeErrorDetails. Code
+/// and message stay. A "SERVER" violation becomes kServerState, also if it was kUnwritable; delays
+/// are cut to one day. Malformed bytes and unknown details are ignored.
 void DecodeErrorDetails(const std::string& bytes, absl::Status* status);
 
 }  // namespace fusion

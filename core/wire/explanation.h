@@ -17,8 +17,8 @@ absl::StatusOr<ExplainFilter> DecodeExplainFilter(const v1::ExplainPlanRequest& 
 
 /// Writes into an empty message. Names that are not UTF-8 are changed by TextToWire.
 void EncodeExplanation(const PlanExplanation& explanation, v1::ExplainPlanResponse* out);
-/// Inverse of EncodeExplanation for untrusted input. Fails as DecodePlan does, and with
-/// InvalidArgument if the number of names does not match the plan.
+/// Inverse of EncodeExplanation for untrusted input. Fails as DecodePlan does. InvalidArgument also
+/// unless there is one name for each node of the plan, or none at all.
 absl::StatusOr<PlanExplanation> DecodeExplanation(const v1::ExplainPlanResponse& wire);
 
 /// The serialised v1::ExplainPlanResponse, and back. Decoding fails as DecodeExplanation does.

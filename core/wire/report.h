@@ -17,8 +17,8 @@ class ReportLatencyRequest;
 namespace fusion {
 
 // Messages of the calls about existing plans. Each Encode* writes into an empty message; texts that
-// are not UTF-8 are changed by TextToWire. Each Decode* takes untrusted input and fails with
-// InvalidArgument, naming field, index, value and what was expected.
+// are not UTF-8 are changed by TextToWire. Each Decode* takes untrusted input and, unless stated
+// otherwise, fails with InvalidArgument, naming field, index, value and what was expected.
 
 /// Maximum number of plans in one answer of GetReport or ListPlans.
 inline constexpr int kMaxListedPlans = 1000;
@@ -32,7 +32,7 @@ absl::StatusOr<LatencyReport> DecodeLatencyReport(const v1::ReportLatencyRequest
 
 /// Selects reports.
 struct ReportQuery {
-  std::optional<Digest> plan;  // empty: all plans
+  std::optional<Digest> plan;  // the plan key; nullopt: all plans
   int limit = kDefaultListedPlans;
 };
 void EncodeReportQuery(const ReportQuery& query, v1::GetReportRequest* out);

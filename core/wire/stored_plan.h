@@ -26,7 +26,8 @@ StoredPlan MakeStoredPlan(std::string full_key, const Plan& plan, int64_t create
 /// The entry as one string for a store.
 std::string EncodeStoredPlan(const StoredPlan& stored);
 /// Inverse of EncodeStoredPlan for untrusted input. InvalidArgument if the bytes cannot be parsed;
-/// DataLoss if the digest of plan and ledger does not match; else fails as DecodePlan does.
+/// DataLoss if the digest of plan and ledger does not match; else fails as DecodePlan does. Cuts
+/// `model_name` to kMaxModelNameBytes.
 absl::StatusOr<StoredPlan> DecodeStoredPlan(std::string_view bytes);
 
 }  // namespace fusion

@@ -9,7 +9,7 @@ namespace fusion {
 /// which Value::tensor of the body refers. Names are empty. Inputs of the body that are known
 /// before the first run become weights.
 ///
-/// `loop.source` must be set. Fails as GraphBuilder does if the body is not from an imported model.
+/// `loop.source` must be set. Fails as GraphBuilder does; bodies of imported models do not fail.
 absl::StatusOr<Graph> BodyGraph(const ProgramLoop& loop);
 
 }  // namespace fusion

@@ -48,20 +48,23 @@ class GraphBuilder {
  public:
   explicit GraphBuilder(std::string name = "", BuilderOptions options = {});
 
+  /// The functions below that add symbols, inputs, weights and constants cannot fail. Build returns
+  /// the error if a tensor is too large.
   SymbolId AddSymbol(SymbolDecl symbol);
   TensorId AddInput(std::string name, TensorType type);
   TensorId AddWeight(std::string name, TensorType type);
   /// `client_has_bytes`: the constant is an initialiser of the client's model under this name.
   TensorId AddConstant(std::string name, HostTensor value, bool client_has_bytes = false);
 
-  /// Adds a node with one output. kNoTensor in `inputs` marks an absent optional input.
-  /// ResourceExhausted if the graph exceeds a limit of BuilderOptions.
+  /// Adds a node and returns its first output. kNoTensor in `inputs` marks an absent optional
+  /// input. Unimplemented for an unknown op; ResourceExhausted if the graph exceeds a limit of
+  /// BuilderOptions; else as InferOutputTypes, CheckTensorSize and InheritCounts.
   absl::StatusOr<TensorId> AddNode(std::string_view op, std::vector<TensorId> inputs,
                                    AttrMap attrs = {}, std::string name = "",
                                    std::string output_name = "");
-  /// Adds a node with one output per name. An op with counted outputs (OpDef::counted) must get
-  /// names for all outputs that it can have. Unimplemented if the op would need to know the number
-  /// of elements of a counted input (InheritCounts).
+  /// Adds a node with one output per name and returns the outputs. If the op has OpDef::counted but
+  /// not OpDef::outputs, it gets all its outputs: missing names are empty, and the last output is
+  /// the count. Errors as AddNode.
   absl::StatusOr<std::vector<TensorId>> AddMultiNode(const OpDef& def, std::vector<TensorId> inputs,
                                                      AttrMap attrs, std::string name,
                                                      std::vector<std::string> output_names);

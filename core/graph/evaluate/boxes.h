@@ -16,7 +16,7 @@ Box Around(const Box& a, const Box& b);
 /// The elements of `tensor` in `box`.
 EvaluatedValue LoadBox(const HostTensor& tensor, const Box& box);
 
-/// The elements of `value` in `box`, rounded to `dtype`. The box must lie within value.box.
+/// The elements of `value` in `box`, rounded to `dtype`. value.box must contain `box`.
 HostTensor StoreBox(const EvaluatedValue& value, const Box& box, DType dtype);
 
 /// Rounds every float element to `dtype`.
@@ -26,7 +26,7 @@ void RoundAll(DType dtype, EvaluatedValue* value);
 EvaluatedValue Appended(const EvaluatedValue& first, const EvaluatedValue& second, size_t dim,
                         const Box& whole);
 
-/// The elements of `value` in `box`, which must lie within value.box.
+/// The elements of `value` in `box`, which value.box must contain.
 EvaluatedValue CutBox(const EvaluatedValue& value, const Box& box);
 
 /// A zero-filled value that covers a whole tensor of this type.

@@ -10,8 +10,8 @@ namespace fusion {
 /// found. Recognised forms:
 /// - integers that are affine in the coordinates (positions);
 /// - integers and bools with a single value;
-/// - constants with two values, one of which fills exactly the region given by bounds on
-///   coordinates and on differences of two coordinates (causal, banded and prefix masks).
+/// - constants with two values, if bounds on coordinates and on differences of two coordinates
+///   describe the region of one of them exactly (causal, banded and prefix masks).
 ///
 /// Floats of fewer than two dims count as weights: kernels take them as arguments, so layers share
 /// the kernel. Examines every element, not how the constant was made. Pure.

@@ -28,8 +28,8 @@ struct Value {
   /// The graph tensor that this value is; kNoTensor inside a composite. In the body of a loop from
   /// a model: the value of ProgramLoop::source.
   TensorId tensor = kNoTensor;
-  /// The value lies in memory with room for `capacity` elements along `dim`. Its strides are those
-  /// of the whole memory.
+  /// The value is stored in memory with room for `capacity` elements along `dim`. Its strides are
+  /// those of the whole memory.
   struct Room {
     int dim = 0;
     int64_t capacity = 0;
@@ -42,9 +42,9 @@ struct Value {
   /// The class in Graph::shape_classes; kUnknownClass if the value is no tensor of the graph.
   int shape_class = kUnknownClass;
   static constexpr int kUnknownClass = -1;
-  /// The value whose memory contains this one, or kNoValue for memory of its own. It is the value
-  /// with the next number, made by a kAppend of this one. This value starts at its element `begin`
-  /// along Room::dim.
+  /// The value whose memory contains this one; kNoValue: this value has memory of its own. The
+  /// other value is the output of the kAppend whose inputs[0] is this value, and has the next
+  /// number. This value starts at its element `begin` along Room::dim.
   ValueId lies_in = kNoValue;
   int64_t begin = 0;
 };
@@ -68,7 +68,7 @@ struct ProgramLoop {
   int64_t most = 0;          // passes at most
   bool must_end = false;     // a run that would make more passes fails
   bool counted = false;      // the op has an input with the number of passes
-  bool conditional = false;  // the op has an input that says whether there is a first pass
+  bool conditional = false;  // the op has an input: whether there is a first pass
   std::vector<Operand> operands;
   /// Input of the body that holds the number of the pass (i64 scalar); kNoValue: the body does not
   /// use it.
@@ -187,10 +187,10 @@ std::string LoopToString(const LoopOp& op);
 /// Text form of a program, one loop op a line:
 ///
 ///   program {
-///     %0 = input 0 : f32[128,768]
-///     %1 = weight 0 : f32[768,768]
-///     %2 = MatMul @3 : f32[128,768] = for m:128 n:768 k:768 [m, n] = sum %0[m, k], %1[k, n] :
-///     mul(in0, in1) output %2
+///     %0 = input 0 : f32[8,2]
+///     %1 = weight 0 : f32[2,4]
+///     %2 = MatMul @3 : f32[8,4] = for m:8 n:4 k:2 [m, n] = sum(%0[m, k], %1[k, n]) : mul(in0, in1)
+///     output %2
 ///   }
 std::string ToString(const Program& program);
 /// Inverse of ToString; errors name what was expected. The result satisfies Verify.

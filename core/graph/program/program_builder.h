@@ -24,7 +24,7 @@ class ProgramBuilder {
   };
 
   ValueId AddValue(Value value);
-  /// Adds the next input (AddInput) or weight (AddWeight) of the program.
+  /// AddInput adds the next input of the program, AddWeight the next weight.
   ValueId AddInput(TensorType type, TensorId tensor = kNoTensor);
   /// Sets Value::shape_class of an input, weight or constant.
   void Classify(ValueId leaf, int shape_class) {

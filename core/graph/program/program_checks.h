@@ -11,7 +11,8 @@ namespace fusion {
 /// repeats are not checked.
 absl::Status CheckOp(const Program& program, const LoopOp& op);
 
-/// Checks what no single op shows: rows that lie in other values, results of repeats.
+/// Checks that involve several ops: values within other values (Value::lies_in), results of
+/// repeats.
 absl::Status CheckWhole(const Program& program);
 
 }  // namespace fusion

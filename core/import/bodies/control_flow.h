@@ -57,9 +57,9 @@ bool IsControlFlow(const FlatNode& node);
 /// The number of passes is known if the trip count is, or if the condition follows from carried
 /// constants. Returns one item per output of the node.
 ///
-/// Unimplemented if the shape of a result or the length of a sequence depends on values that only a
-/// run knows; the number of stacked elements may depend on them. ResourceExhausted if more than
-/// kMaxPassesWrittenOut passes would be unrolled. Messages start with the node.
+/// Unimplemented if the shape of a result or the length of a sequence depends on values that are
+/// known only at run time; the number of stacked elements may depend on them. ResourceExhausted if
+/// more than kMaxPassesWrittenOut passes would be unrolled. Messages start with the node.
 absl::StatusOr<std::vector<Item>> AddControlFlow(const FlatNode& node,
                                                  const std::vector<Item>& inputs,
                                                  const Bodies& bodies, GraphBuilder* builder);

@@ -34,15 +34,15 @@ class ControlFlowBuilder {
 
   absl::StatusOr<Items> Loop();
 
-  // Attribute "num_scan_inputs" as it is, unchecked; 0 if it is not set.
+  // Attribute "num_scan_inputs", unchecked; 0 if it is not set.
   int64_t ToldScans() const;
 
   absl::StatusOr<Ids> Scan();
 
  private:
-  // Adds a branch of an If whose condition only a run knows. Inputs of these shapes may never take
-  // it, so a misfit (InvalidArgument, Unimplemented) also names the integer and bool inputs of one
-  // element that could decide the condition.
+  // Adds a branch of an If whose condition is known only at run time. Inputs of these shapes may
+  // never take the branch. Therefore errors (InvalidArgument, Unimplemented) also name the integer
+  // and bool inputs of one element that could determine the condition.
   absl::StatusOr<Items> Branch(const onnx::GraphProto& body, const std::string& name);
 
   // The trip count and the condition of a Loop.
@@ -52,7 +52,8 @@ class ControlFlowBuilder {
     std::optional<int64_t> counted;  // the value of `count`
     std::optional<bool> begins;      // the value of `alive`
 
-    // Upper limit of the passes; nullopt: only a run knows it, or only the condition determines it.
+    // Upper limit of the passes; nullopt: it is known only at run time, or only the condition
+    // determines it.
     std::optional<int64_t> known() const {
       if (begins == false) return 0;
       return counted;

@@ -13,7 +13,7 @@ namespace fusion {
 enum class Condition : uint8_t {
   kNone,     // an ordinary output
   kIgnored,  // a condition that is not used
-  kAsked,    // says whether there is a next pass
+  kAsked,    // whether there is a next pass
 };
 
 /// The body of a Loop or Scan that is not unrolled.
@@ -26,10 +26,10 @@ struct RepeatBody {
   std::optional<bool> goes_on;
 };
 
-/// Converts a graph to a body: its nodes become steps, its inputs inputs of Port::kWhole. Constants
-/// of the enclosing graph that are weights become captured inputs, so that no plan depends on their
-/// values; `held` maps constants of `graph` to tensors of the enclosing graph. Unimplemented if
-/// only a run determines extents of its outputs.
+/// Converts a graph to a body: its nodes become steps, its inputs inputs of Port::kWhole. `held`
+/// maps constants of `graph` to tensors of the enclosing graph. Those that the client holds
+/// (Tensor::client_has_bytes) and that have more than one element become captured inputs, so that
+/// no plan depends on their values. Unimplemented if extents of outputs are known only at run time.
 absl::StatusOr<RepeatBody> StepsOf(const Graph& graph, const std::map<TensorId, TensorId>& held);
 
 }  // namespace fusion

@@ -44,9 +44,9 @@ const std::vector<CollectionOp>& CollectionOps();
 /// OptionalHasElement or an Identity of a collection. The result is named `output`. `count` is
 /// called for every node that is added; an error stops the import.
 ///
-/// Unimplemented if only a run knows a position or a length. InvalidArgument for a position out of
-/// range, elements of different types, or a tensor in place of a sequence. Messages start with the
-/// node.
+/// Unimplemented if a position or a length is known only at run time. InvalidArgument for a
+/// position out of range, elements of different types, or a tensor in place of a sequence. Messages
+/// start with the node.
 absl::StatusOr<Item> AddCollectionOp(const FlatNode& node, const std::vector<Item>& inputs,
                                      const std::string& output,
                                      const std::function<absl::Status()>& count,

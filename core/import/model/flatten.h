@@ -75,13 +75,14 @@ struct FlatModel {
 
 /// InvalidArgument for a name that is defined twice (for Constant nodes the last definition
 /// counts), a recursive function, or a function that does not define an output. ResourceExhausted
-/// for more than kMaxImportedNodes nodes and calls, or calls nested deeper than 64. An undefined
-/// name becomes kUndefined; TopologicalOrder reports it if a needed node uses it.
+/// for more than kMaxImportedNodes nodes and calls, calls nested deeper than 64, or bodies nested
+/// deeper than kMaxBodyDepth. An undefined name becomes kUndefined; TopologicalOrder reports it if
+/// a needed node uses it.
 absl::StatusOr<FlatModel> FlattenModel(const onnx::ModelProto& model);
 
 /// Flattens `body`, an attribute of node `of` of `outer`. Its inputs and the outer values that it
 /// uses become values of kind kInput. Names of its nodes get no prefix. Shares the cost and the
-/// limits of `outer`.
+/// limits of `outer`, which must outlive the result. Errors as FlattenModel.
 absl::StatusOr<FlatModel> FlattenBody(const FlatModel& outer, const FlatNode& of,
                                       const onnx::GraphProto& body);
 

@@ -21,9 +21,11 @@ namespace fusion {
 ///   RETURN_IF_ERROR(symbols.BindBatch(options.batch_size, local_shapes));
 ///   ASSIGN_OR_RETURN(Dim dim, symbols.Resolve(total, &builder));
 ///
-/// `bindings` must outlive the table. Not thread-safe.
+/// Order of calls: first Declare, FromText and FromName for every dim, then CheckBindings, then
+/// BindBatch, then Resolve. `bindings` must outlive the table. Not thread-safe.
 class SymbolTable {
  public:
+  /// `ranged`: see ImportOptions::ranged_dims.
   explicit SymbolTable(const std::map<std::string, int64_t>& bindings,
                        std::set<std::string> ranged = {})
       : bindings_(bindings), ranged_(std::move(ranged)) {}
@@ -41,12 +43,13 @@ class SymbolTable {
   /// InvalidArgument if a binding matches no dim, is out of range, or contradicts another.
   absl::Status CheckBindings() const;
 
-  /// Binds the leading symbols of `shapes` (local form) to `batch_size`, as
-  /// ImportOptions::batch_size describes.
+  /// Binds the leading symbols of `shapes` (local form) to `batch_size`; 0: does nothing.
+  /// InvalidArgument if `batch_size` violates the bounds of a symbol, or if then every leading dim
+  /// is a number and none is `batch_size`.
   absl::Status BindBatch(int64_t batch_size, const std::vector<Shape>& shapes);
 
   /// The dim with bound symbols replaced by their numbers; open symbols are added to `builder`.
-  /// InvalidArgument if a number is outside 0..kMaxExtent.
+  /// InvalidArgument if the result is outside 0..kMaxExtent.
   absl::StatusOr<Dim> Resolve(const Dim& local, GraphBuilder* builder);
   absl::StatusOr<Shape> Resolve(const Shape& local, GraphBuilder* builder);
 

@@ -15,7 +15,7 @@
 namespace fusion {
 
 /// Type of `op` applied to arguments of these types. InvalidArgument, with the reason, if `op` does
-/// not take them, and for leaves and casts, which have no rule.
+/// not take them, and for leaves and casts, whose type does not follow from arguments.
 absl::StatusOr<DType> ScalarResultType(ScalarOp op, const std::vector<DType>& args);
 
 /// An immutable, typed scalar expression. It is a DAG: a shared sub-expression is one node, and
@@ -31,9 +31,12 @@ class Expr {
   Expr() = default;  // empty: may only be assigned to, copied and tested with empty()
 
   static Expr Input(int index, DType type);
+  /// A constant of any type. Float types: rounded to `type`. Integer types: wrapped to `type`;
+  /// Const truncates first. Bool: value != 0.
   static Expr Const(DType type, double value);
   static Expr ConstInt(DType type, int64_t value);
-  static Expr Axis(int axis);
+  static Expr Axis(int axis);  // of type i64
+  /// bool: begin <= coordinate along `axis` < end.
   static Expr Within(int axis, int64_t begin, int64_t end);
   static Expr Unary(ScalarOp op, const Expr& a);
   static Expr Binary(ScalarOp op, const Expr& a, const Expr& b);

@@ -52,6 +52,8 @@ class IndexExpr {
   bool IsConstant() const { return terms_.empty() && indirect_ < 0; }
   int64_t CoefficientOf(int axis) const;
 
+  /// Sums and products abort for a second indirect index and for a scaled one: a dim has at most
+  /// one indirect index, with coefficient 1.
   IndexExpr& operator+=(const IndexExpr& other);
   friend IndexExpr operator+(IndexExpr a, const IndexExpr& b) { return std::move(a += b); }
   /// Order of the terms of a mixed-radix number, most significant first: by descending coefficient,

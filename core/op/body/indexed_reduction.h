@@ -35,8 +35,8 @@ std::optional<IndexedReduction> IndexedReductionOf(const LoopBody& body);
 /// Whether the update does not depend on the axes of `indexed.at`.
 bool UpdateIsFixed(const LoopBody& body, const IndexedReduction& indexed);
 
-/// Whether `at` numbers the points of its axes distinctly and without gaps, from its constant on:
-/// a * (extents of b and c) + b * (extent of c) + c.
+/// Whether `at` numbers the points of its axes distinctly and without gaps, from its constant on.
+/// For axes a, b, c: a * (extent of b * extent of c) + b * (extent of c) + c.
 bool IsPlace(const IndexExpr& at, const std::function<int64_t(int axis)>& extent);
 
 }  // namespace fusion

@@ -94,10 +94,13 @@ const ScalarInfo& GetScalarInfo(ScalarOp op);
 /// The op with this ScalarInfo::name, or nullopt.
 std::optional<ScalarOp> FindScalarOp(std::string_view name);
 
-/// Value of a non-leaf function whose arguments and result are floats, in double precision. `b` is
-/// ignored by functions of one argument.
+/// The three functions below evaluate one op on arguments of one type. Functions of one argument
+/// ignore `b`. Leaves, kSelect and casts are not evaluated here: they abort.
+
+/// Value of a function whose arguments and result are floats, in double precision.
 double EvaluateReal(ScalarOp op, double a, double b);
-/// Value of a function of integers or bools, before it is wrapped to the element type `type`.
+/// Value of a function of integers or bools (comparisons: 0 or 1). `type` is the type of the
+/// arguments. The caller wraps the value to the result type (WrapInteger).
 int64_t EvaluateInteger(ScalarOp op, DType type, int64_t a, int64_t b);
 /// Value of a comparison or classification of floats.
 bool EvaluatePredicate(ScalarOp op, double a, double b);

@@ -30,8 +30,8 @@ struct AttentionForm {
 /// softmax(scores + addends) v: [batch, heads, rows, m].
 absl::StatusOr<Decomposition::Value> Attend(Decomposition& d, const AttentionForm& form);
 
-/// x [batch, rows, heads * n] as [batch, heads, rows, n], and back. InvalidArgument unless x has
-/// three static dims, the last one a multiple of `heads`.
+/// x [batch, rows, heads * n] as [batch, heads, rows, n], and back. IntoHeads: InvalidArgument
+/// unless x has three static dims, the last one a multiple of `heads`.
 absl::StatusOr<Decomposition::Value> IntoHeads(Decomposition& d, Decomposition::Value x,
                                                int64_t heads);
 absl::StatusOr<Decomposition::Value> OutOfHeads(Decomposition& d, Decomposition::Value x);
@@ -47,7 +47,8 @@ struct KeyWindow {
   static constexpr Decomposition::Value kFromZero = -1;
   /// Position of row 0 among the keys, i64; broadcasts to [batch, 1, rows, keys]. kFromZero: 0.
   Decomposition::Value first = kFromZero;
-  /// Number of visible keys before and after the position of the row; -1: all.
+  /// Number of visible keys before, and after (`behind`), the position of the row; -1: all. The key
+  /// at the position is visible.
   int64_t before = -1;
   int64_t behind = -1;
   static constexpr Decomposition::Value kAll = -1;
@@ -59,7 +60,7 @@ struct KeyWindow {
 /// window.hides().
 absl::StatusOr<Decomposition::Value> SeenThrough(Decomposition& d, const KeyWindow& window,
                                                  int64_t rows, int64_t keys);
-/// An addend to scores: 0 where `seen`, else `hidden`, which gives the type.
+/// An addend to scores: 0 where `seen` is true, else `hidden`. It has the type of `hidden`.
 absl::StatusOr<Decomposition::Value> AddendOf(Decomposition& d, Decomposition::Value seen,
                                               Decomposition::Value hidden);
 

@@ -11,8 +11,9 @@ namespace fusion {
 /// Expansion of recurrent ops (RNN, GRU, LSTM). A short sequence is unrolled; a long one becomes a
 /// Repeat of one step. One MatMul before the first step multiplies all inputs by the input weights.
 
-/// Longest sequence that is unrolled. Unrolled steps can fuse with each other. With
-/// Decomposition::Options::short_repeats nothing is unrolled, with quantised weights only one step.
+/// Longest sequence that is unrolled. Unrolled steps can fuse with each other. Nothing is unrolled
+/// with Decomposition::Options::short_repeats. With quantised weights only a sequence of one step
+/// is unrolled.
 inline constexpr int64_t kMostStepsWrittenOut = 16;
 
 /// Hidden state and, for an LSTM, cell state: [batch, hidden]. kZero: all zeros, without a value.

@@ -7,8 +7,9 @@ namespace fusion {
 /// The order of TopK along a row: descending or ascending, equal elements by position. NaN is
 /// larger than any number.
 
-/// Sort key of an element, without NaN: first by `value`, then by ascending `place` (i64). `place`
-/// modulo the extent of the row is the coordinate of the element.
+/// Sort key of an element. Elements are ordered by `value`, those of equal value by ascending
+/// `place` (i64). `value` is never NaN. `place` modulo the extent of the row is the coordinate of
+/// the element.
 struct RankKey {
   Expr value;
   Expr place;

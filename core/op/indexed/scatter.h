@@ -6,8 +6,8 @@
 
 namespace fusion {
 
-/// How ScatterElements and ScatterND combine updates with data: "none" (the last one replaces it),
-/// "add", "mul", "min" or "max".
+/// How ScatterElements and ScatterND combine updates with data: "none" (the last update replaces
+/// the element), "add", "mul", "min" or "max".
 struct ScatterReduction {
   std::string_view name;
   std::string_view op;      // op that combines two tensors; empty for "none"

@@ -21,8 +21,8 @@ absl::StatusOr<Selection> ChosenElements(Decomposition& d, Decomposition::Value 
 /// x as a list (rank 1), row-major.
 absl::StatusOr<Decomposition::Value> Flattened(Decomposition& d, Decomposition::Value x);
 
-/// Converts row-major positions in a tensor of `dims` to coordinates. The result has a new dim at
-/// `axis`, of extent `dims.size()`, which must be at least 1.
+/// Converts row-major positions in a tensor of `dims` (at least one dim) to coordinates. The result
+/// has a new dim at `axis`, of extent `dims.size()`.
 absl::StatusOr<Decomposition::Value> CoordinatesOf(Decomposition& d, Decomposition::Value places,
                                                    const Dims& dims, int64_t axis);
 

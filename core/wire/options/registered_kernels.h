@@ -10,10 +10,11 @@
 namespace fusion {
 
 /// Reads the registrations of a server and the sources that they name. `path` is a file with a
-/// RegisteredKernels in protobuf's text format, or a directory, of which all files ending in
-/// ".textproto" are read, by name. InvalidArgument names file, line, registration and field:
-/// `kernels.textproto:3: kernels[0] "leaky": source: cannot read ...`. `check` as in
-/// ParseRulesText. Any thread.
+/// RegisteredKernels in protobuf's text format, or a directory. In a directory all files
+/// *.textproto are read, in the order of their names; there must be at least one. Sources are
+/// relative to the directory of the file. InvalidArgument, also for unreadable files, names file,
+/// line, registration and field: `kernels.textproto:3: kernels[0] "leaky": source: cannot read
+/// ...`. `check` is applied to the rule of each registration. Any thread.
 absl::StatusOr<RegisteredKernels> ReadRegisteredKernels(const std::string& path,
                                                         const RuleCheck& check = nullptr);
 

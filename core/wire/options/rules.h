@@ -15,6 +15,7 @@ class FusionRules;
 
 namespace fusion {
 
+/// Replaces the content of `out`.
 void EncodeRules(const Rules& rules, v1::FusionRules* out);
 
 /// Inverse of EncodeRules. InvalidArgument names rule and field, for conditions also the column:
@@ -24,7 +25,8 @@ absl::StatusOr<Rules> DecodeRules(const v1::FusionRules& wire);
 /// A single rule. InvalidArgument names the field.
 absl::StatusOr<Rule> DecodeRule(const v1::FusionRule& wire);
 
-/// An additional check of a rule: OK, or what is wrong with it. May be null.
+/// An additional check of a rule; an error rejects the rule and is returned with its place. May be
+/// null.
 using RuleCheck = std::function<absl::Status(const Rule& rule)>;
 
 /// Parses a v1::FusionRules in protobuf's text format. InvalidArgument: "NAME:LINE: ...", where
@@ -32,7 +34,7 @@ using RuleCheck = std::function<absl::Status(const Rule& rule)>;
 absl::StatusOr<Rules> ParseRulesText(std::string_view text, const std::string& name,
                                      const RuleCheck& check = nullptr);
 
-/// Parses a file. InvalidArgument, naming the file, also if it cannot be read.
+/// ParseRulesText for a file. InvalidArgument, naming the file, also if it cannot be read.
 absl::StatusOr<Rules> ReadRulesFile(const std::string& path, const RuleCheck& check = nullptr);
 
 /// All problems of a rules file, not only the first; empty: the file is valid.

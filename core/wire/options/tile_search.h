@@ -10,8 +10,8 @@ class TileSearch;
 
 namespace fusion {
 
-/// EncodeSearchHead writes all but the kernels, EncodeSearchKernels the kernels alone. Plans are
-/// sent without the kernels. Call both on the same `out` for the complete message.
+/// EncodeSearchHead writes all fields but the kernels; EncodeSearchKernels appends the kernels.
+/// Plans are sent without the kernels. For the complete message call both on the same `out`.
 void EncodeSearchHead(const TileSearch& search, v1::TileSearch* out);
 void EncodeSearchKernels(const TileSearch& search, v1::TileSearch* out);
 /// Inverse of both for untrusted input. Checks counts, positions, numbers and tilings; the planner
