@@ -61,7 +61,8 @@ std::vector<std::string> FilesOfTheTree(const Wanted& wanted) {
   for (; it != end; ++it) {
     const std::string name = it->path().filename().string();
     if (it->is_directory()) {
-      if (name.starts_with(".") || name == "build") it.disable_recursion_pending();
+      const bool build_trees = name == "build" && it.depth() == 0;
+      if (name.starts_with(".") || build_trees) it.disable_recursion_pending();
     } else if (wanted(it->path())) {
       files.push_back(std::filesystem::relative(it->path(), kSource).string());
     }
