@@ -12,15 +12,16 @@ namespace fusion {
 /// A region of points: those where each of these affine functions of the coordinates is >= 0. An
 /// empty list is the whole space.
 ///
-/// The functions below derive the region outside of which a masked expression is 0 or -inf, from
-/// the comparisons of coordinates in the expression. They do not depend on names of masks.
+/// The functions below derive where a masked expression may differ from 0 or -inf, from the
+/// comparisons of coordinates in the expression. They do not depend on names of masks.
 /// Comparisons that are not affine do not narrow the region, so a region may be too large but never
 /// too small.
 using Region = std::vector<IndexExpr>;
 
-/// The region outside of which `e` is 0. Ignores NaN and infinities: a masked NaN counts as masked.
+/// Where `e` may differ from 0; elsewhere it is 0. Ignores NaN and infinities: a masked NaN counts
+/// as masked.
 Region RegionOfNonZero(const Expr& e, const Leaves& leaves);
-/// The region outside of which `e` is -inf.
+/// Where `e` may be above -inf; elsewhere it is -inf.
 Region RegionAboveMinusInfinity(const Expr& e, const Leaves& leaves);
 
 /// Outside of `region` the expression is at most `bound`.

@@ -36,8 +36,8 @@ Estimate Replaced(const Estimate& whole, const Estimate& before, const Estimate&
 /// The estimate of the kernels of `parts` as sequential phases of one launch: their sum, with a
 /// barrier in place of every launch but the first. Phases exchange data through memory in either
 /// case.
-Estimate EstimateInTurn(const std::vector<Estimate>& parts, const DeviceSpec& device);
-/// Microseconds that EstimateInTurn saves against the sum. `parts` is at least 1.
+Estimate EstimateSequence(const std::vector<Estimate>& parts, const DeviceSpec& device);
+/// Microseconds that EstimateSequence saves against the sum. `parts` is at least 1.
 double SavedBySequence(size_t parts, const DeviceSpec& device);
 
 /// The largest term of a kernel's time: "products", "elements" (arithmetic), "launch", "idle units"

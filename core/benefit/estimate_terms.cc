@@ -33,7 +33,7 @@ Estimate Replaced(const Estimate& whole, const Estimate& before, const Estimate&
   return Combine(Combine(whole, -1, before), 1, after);
 }
 
-Estimate EstimateInTurn(const std::vector<Estimate>& parts, const DeviceSpec& device) {
+Estimate EstimateSequence(const std::vector<Estimate>& parts, const DeviceSpec& device) {
   Estimate whole;
   for (const Estimate& part : parts) whole = Sum(whole, part);
   double saved_us = SavedBySequence(parts.size(), device);

@@ -106,7 +106,7 @@ struct PlanKernel {
 enum class GroupKind : uint8_t { kInner, kCrossOperator, kPipeline, kAllInOne, kPrepare };
 
 /// True if one launch of the group runs several kernels as sequential phases.
-constexpr bool RunsInTurn(GroupKind kind) {
+constexpr bool RunsInSequence(GroupKind kind) {
   return kind == GroupKind::kAllInOne || kind == GroupKind::kPipeline;
 }
 
@@ -136,7 +136,7 @@ struct PlanGroup {
   std::vector<std::string> derivation;
   /// StructureHash of its ops: equal for kernels of one structure, regardless of sizes. Empty if
   /// fewer than two of the ops compute something (a copy or a cast does not), or if
-  /// RunsInTurn(kind).
+  /// RunsInSequence(kind).
   std::string structure;
   /// Name of the registered kernel that runs the group (core/bundle/rules/registered_kernel.h).
   /// Empty: a generated kernel runs it.

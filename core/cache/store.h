@@ -188,6 +188,9 @@ class Store {
 
   /// Bytes of process memory that the store uses as a cache and could release. Cheap.
   virtual int64_t CachedBytes() const = 0;
+  /// Evicts the least recently used entries from memory; a quarter of the limit stays. Entries that
+  /// are on disk too are read from there again. Others are evicted as by a full memory store.
+  virtual void MakeRoom() {}
 };
 
 /// Why an entry with `key` and `full_key` does not match `asked`; empty if it does.

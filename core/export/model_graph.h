@@ -13,10 +13,9 @@ namespace fusion {
 
 /// A value of a main graph, with its writer and readers.
 struct ModelValue {
-  int writer = -1;  // position of the node; -1: an input or initialiser
-  std::vector<int>
-      readers;  // positions of nodes, ascending; includes nodes whose bodies read the value
-  bool is_output = false;  // of the graph
+  int writer = -1;           // position of the node; -1: an input or initialiser
+  std::vector<int> readers;  // positions of nodes, ascending; also those whose bodies read it
+  bool is_output = false;    // of the graph
 };
 
 /// Writers and readers of all values in the main graph of a model. Refers to strings of the model,

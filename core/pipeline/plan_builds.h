@@ -150,7 +150,7 @@ class PlanBuilds {
 
   int64_t shared_total() const { return flights_.shared_total() + searches_shared_; }
   int64_t waiters() const { return flights_.waiters() + searches_waiters_; }
-  /// Builds that were cancelled because nobody waited for them.
+  /// Builds that were cancelled after their last waiter had left.
   int64_t abandoned_total() const { return abandoned_.load(std::memory_order_relaxed); }
   SearchStats searches() const;
 

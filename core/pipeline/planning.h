@@ -105,7 +105,7 @@ class Planning {
   void MakeRoom() {
     std::vector<std::pair<PlanId, std::shared_ptr<const Planned>>> forgotten;
     MutexLock lock(&mutex_);
-    forgotten = remembered_.Trim(remembered_.budget() / 4);
+    forgotten = remembered_.MakeRoom();
   }
 
   /// Bytes of the remembered plans, sources of their kernels included.

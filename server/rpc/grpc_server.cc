@@ -234,9 +234,9 @@ class RunningServer final : public GrpcServer {
            parts_.pipeline.remembered_bytes();
   }
 
-  // Cached answers, imports and plans of recent requests cost time if they are needed again; a job
-  // without memory fails.
+  // An evicted entry costs time if it is needed again; a job without memory fails.
   void MakeRoom() {
+    parts_.store.MakeRoom();
     parts_.warm.MakeRoom();
     parts_.pipeline.MakeRoom();
   }

@@ -197,7 +197,7 @@ int64_t ResponseCache::bytes() const {
 void ResponseCache::MakeRoom() {
   std::vector<std::pair<Key, Entry>> forgotten;
   MutexLock lock(&mutex_);
-  forgotten = answers_.Trim(answers_.budget() / 4);
+  forgotten = answers_.MakeRoom();
 }
 
 }  // namespace fusion

@@ -59,8 +59,8 @@ void ExpectEndsAnywhere(const std::string& model, const Graph* graph, uint64_t s
           1 + static_cast<int64_t>(random() % static_cast<uint64_t>(whole.steps() * 99 / 100));
     }
     Job job("planning", limits, nullptr, "", nullptr);
-    const absl::StatusOr<std::string> tiling = job.Do([&] { return Make(model, graph, device); });
-    EXPECT_EQ(tiling.status().code(), absl::StatusCode::kResourceExhausted)
+    const absl::StatusOr<std::string> ended = job.Do([&] { return Make(model, graph, device); });
+    EXPECT_EQ(ended.status().code(), absl::StatusCode::kResourceExhausted)
         << "after " << limits.steps << " of " << whole.steps() << " steps, with " << limits.bytes
         << " bytes";
   }

@@ -10,7 +10,7 @@
 namespace fusion {
 namespace {
 
-// Checks the options of store, each of which belongs to single actions.
+// Checks the options of store: each is valid for some of its actions only.
 std::string StoreContradiction(const Arguments& a) {
   const bool invalidates = a.action == StoreAction::kInvalidate;
   const bool pins = a.action == StoreAction::kPin || a.action == StoreAction::kUnpin;

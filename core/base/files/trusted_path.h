@@ -22,7 +22,7 @@ std::string ModeText(mode_t mode);
 /// writable by whom, or why a path cannot be examined; NotFound if there is no such file.
 absl::Status CheckTrustedPath(const std::string& path);
 
-/// OK if nobody else can create or replace `path`, which need not exist: checks its parent
+/// OK if no other user can create or replace `path`, which need not exist: checks its parent
 /// directories as CheckTrustedPath does.
 absl::Status CheckTrustedPlace(const std::string& path);
 

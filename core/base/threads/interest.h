@@ -11,8 +11,8 @@
 namespace fusion {
 
 /// Counts the callers that want the result of some work. The interest is lost, and the work may be
-/// abandoned, once nobody has wanted the result for the grace period `linger`. A caller that
-/// retries within it finds the work still running.
+/// abandoned, once it has had no waiter for the grace period `linger`. A caller that retries within
+/// it finds the work still running.
 ///
 ///   Interest interest(clock, std::chrono::seconds(30));
 ///   if (!interest.Join("acme")) ... it was abandoned: start again ...
@@ -62,7 +62,7 @@ class Interest {
     return !lost_;
   }
 
-  /// True once nobody has wanted the result for `linger`. Stays true. An interest that no caller
+  /// True once it has had no waiter for `linger`. Stays true. An interest that no caller
   /// has ever joined does not expire.
   bool IsLost() {
     MutexLock lock(&mutex_);

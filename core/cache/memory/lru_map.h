@@ -66,6 +66,9 @@ class LruMap {
     return evicted;
   }
 
+  /// Evicts the least recently used entries; a quarter of the budget stays. Returns them.
+  std::vector<std::pair<Key, Value>> MakeRoom() { return Trim(budget_ / 4); }
+
   /// False if absent.
   bool Erase(const Key& key) {
     auto it = index_.find(key);

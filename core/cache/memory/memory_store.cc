@@ -1,5 +1,8 @@
 #include "core/cache/memory/memory_store.h"
 
+#include <algorithm>
+#include <iterator>
+
 namespace fusion {
 
 namespace {
@@ -66,15 +69,27 @@ void MemoryStore::Remove(const Id& id) {
   entries_.Erase(id);
 }
 
+void MemoryStore::Count(const Evicted& evicted) {
+  for (const auto& [id, entry] : evicted) {
+    if (entry.plan != nullptr) plans_.erase(PlaceOf(*entry.plan));
+  }
+  evicted_ += static_cast<int64_t>(evicted.size());
+  removals_ += static_cast<int64_t>(evicted.size());
+}
+
+void MemoryStore::MakeRoom() {
+  Evicted evicted;  // destroyed after the lock is released
+  MutexLock lock(&mutex_);
+  evicted = entries_.MakeRoom();
+  Count(evicted);
+}
+
 void MemoryStore::Insert(const Id& id, Entry entry, int64_t bytes, Evicted* evicted) {
   Remove(id);
   std::shared_ptr<const StoredPlan> plan = entry.plan;
-  for (auto& old : entries_.Insert(id, std::move(entry), bytes)) {
-    if (old.second.plan != nullptr) plans_.erase(PlaceOf(*old.second.plan));
-    ++evicted_;
-    ++removals_;
-    evicted->push_back(std::move(old));
-  }
+  Evicted old = entries_.Insert(id, std::move(entry), bytes);
+  Count(old);
+  std::move(old.begin(), old.end(), std::back_inserter(*evicted));
   if (plan != nullptr && entries_.Contains(id)) plans_.insert(PlaceOf(*plan));
 }
 

@@ -34,6 +34,7 @@ class MemoryStore final : public Store {
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
   int64_t CachedBytes() const override;
+  void MakeRoom() override;
 
  private:
   using Id = std::pair<EntryKind, Digest>;
@@ -48,6 +49,8 @@ class MemoryStore final : public Store {
   template <typename T>
   Found<T> Get(EntryKind kind, const EntryKey& key, std::shared_ptr<const T> Entry::*member);
   void Remove(const Id& id) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Notes that entries_ has evicted these.
+  void Count(const Evicted& evicted) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void Insert(const Id& id, Entry entry, int64_t bytes, Evicted* evicted)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 

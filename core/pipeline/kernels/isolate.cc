@@ -51,7 +51,7 @@ void TakeApart(const Plan& plan, const Digest& kernel, UnfusedNodes* unfused_nod
     if (plan.kernels[static_cast<size_t>(group.kernel)].key != kernel) continue;
     if (group.nodes.empty()) continue;
     if (*first == kNoNode) *first = group.nodes[0];
-    if (RunsInTurn(group.kind)) {
+    if (RunsInSequence(group.kind)) {
       // The failed phase is unknown. With an unfused node there are no such launches, and the next
       // round finds it.
       if (unfused_nodes->size() == before) {

@@ -56,7 +56,7 @@ struct NamedKernels {
   std::string no_variant;
 };
 
-/// Placeholder of the symbol in a source that has no key yet.
+/// Stands for the symbol of a kernel in its source, until the key is known.
 inline constexpr std::string_view kUnnamedSymbol = "fk_unnamed";
 /// Replaces every kUnnamedSymbol by `symbol`.
 std::string WithSymbol(std::string_view source, const std::string& symbol);

@@ -31,8 +31,8 @@ std::map<std::string_view, int64_t> CountsOf(const std::vector<std::string_view>
 }
 
 std::string Shown(std::string_view text) {
-  const bool tiling = text.size() > kShownBytes;
-  return StrCat(DecimalNumbers(text.substr(0, kShownBytes)), tiling ? "..." : "");
+  const bool shortened = text.size() > kShownBytes;
+  return StrCat(DecimalNumbers(text.substr(0, kShownBytes)), shortened ? "..." : "");
 }
 
 // The fields of both keys in order: those of `asked`, then those that only `stored` has.

@@ -90,7 +90,7 @@ class Resolver {
   void MakeRoom() {
     std::vector<std::pair<Digest, std::shared_ptr<const Resolved>>> forgotten;
     MutexLock lock(&mutex_);
-    forgotten = recalled_.Trim(recalled_.budget() / 4);
+    forgotten = recalled_.MakeRoom();
   }
 
   /// Bytes of the cached requests.

@@ -132,7 +132,7 @@ class Assembler {
 
   static GroupKind KindOf(const GroupChoice& choice) {
     if (!choice.pipelines.empty()) return GroupKind::kPipeline;
-    if (!choice.turns.empty()) return GroupKind::kAllInOne;
+    if (!choice.sequence.empty()) return GroupKind::kAllInOne;
     int anchors = 0;
     for (const LoopOp& op : choice.program.ops) anchors += op.body.reduce ? 1 : 0;
     return anchors > 1 ? GroupKind::kCrossOperator : GroupKind::kInner;
@@ -143,13 +143,13 @@ class Assembler {
     auto known = choice_of_.find(&choice);
     if (known != choice_of_.end()) return known->second;
     LockedChoice locked;
-    for (size_t i = 0; i < choice.turns.size(); ++i) {
-      locked.turns.push_back({choice.turns[i], static_cast<int>(LockedOf(*choice.parts[i]))});
+    for (size_t i = 0; i < choice.sequence.size(); ++i) {
+      locked.turns.push_back({choice.sequence[i], static_cast<int>(LockedOf(*choice.parts[i]))});
     }
     locked.pipelines = fusion::LockedOf(choice.lowered.schedule, choice.pipelines);
     if (choice.parts.empty() || choice.tiling.split.has_value()) {
       locked.parts = {choice.tiling};
-    } else if (choice.turns.empty()) {
+    } else if (choice.sequence.empty()) {
       for (const auto& part : choice.parts) locked.parts.push_back(part->tiling);
     }
     out_.choices.push_back(std::move(locked));
@@ -158,7 +158,7 @@ class Assembler {
   }
 
   static std::string StructureOf(const GroupChoice& choice) {
-    if (!choice.turns.empty() || choice.registered != nullptr) return "";
+    if (!choice.sequence.empty() || choice.registered != nullptr) return "";
     if (choice.parts.empty() || choice.tiling.split.has_value()) {
       return StructureHash({&choice.group.smg});
     }
@@ -258,9 +258,9 @@ class Assembler {
     }
   }
 
-  absl::Status AddGroup(const SequentialPhases& turns) {
-    ASSIGN_OR_RETURN(const GroupChoice* found, evaluator_->ChooseSequential(turns));
-    const std::vector<LoopId> loops = UnionOf(turns);
+  absl::Status AddGroup(const SequentialPhases& sequence) {
+    ASSIGN_OR_RETURN(const GroupChoice* found, evaluator_->ChooseSequential(sequence));
+    const std::vector<LoopId> loops = UnionOf(sequence);
     const GroupChoice& choice = *found;
     if (choice.body != nullptr) return AddLoop(loops[0], choice.body);
     bool prepare = evaluator_->AreConstant(loops);

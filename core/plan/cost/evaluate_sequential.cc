@@ -8,63 +8,64 @@
 namespace fusion {
 
 absl::StatusOr<const GroupVerdict*> GroupEvaluator::EvaluateSequential(
-    const SequentialPhases& turns) {
-  if (turns.size() == 1) return Evaluate(turns[0]);
+    const SequentialPhases& sequence) {
+  if (sequence.size() == 1) return Evaluate(sequence[0]);
   RETURN_IF_ERROR(CheckCancel());
-  ASSIGN_OR_RETURN(const Known* known, FindSequential(turns));
+  ASSIGN_OR_RETURN(const Known* known, FindSequential(sequence));
   return &known->verdict;
 }
 
-absl::StatusOr<const GroupChoice*> GroupEvaluator::ChooseSequential(const SequentialPhases& turns) {
-  if (turns.size() == 1) return Choose(turns[0]);
-  ASSIGN_OR_RETURN(const Known* known, FindSequential(turns));
+absl::StatusOr<const GroupChoice*> GroupEvaluator::ChooseSequential(
+    const SequentialPhases& sequence) {
+  if (sequence.size() == 1) return Choose(sequence[0]);
+  ASSIGN_OR_RETURN(const Known* known, FindSequential(sequence));
   FUSION_CHECK(known->choice != nullptr, "a launch of a plan has a schedule");
   return known->choice.get();
 }
 
-absl::Status GroupEvaluator::PinSequential(const SequentialPhases& turns,
+absl::Status GroupEvaluator::PinSequential(const SequentialPhases& sequence,
                                            const std::vector<LockedPipeline>& pipelines) {
   RETURN_IF_ERROR(CheckCancel());
-  const std::vector<LoopId> loops = UnionOf(turns);
-  ASSIGN_OR_RETURN(Known pinned, JoinSequential(loops, turns, &pipelines));
+  const std::vector<LoopId> loops = UnionOf(sequence);
+  ASSIGN_OR_RETURN(Known pinned, JoinSequential(loops, sequence, &pipelines));
   if (!pinned.verdict.refusal.empty()) {
     return InvalidArgument("turns: ", pinned.verdict.refusal.ToString());
   }
   const std::vector<PhasePipeline> wanted = pinned.choice->pipelines;
-  auto known = sequential_.try_emplace(SequentialKey(loops, turns), std::move(pinned)).first;
+  auto known = sequential_.try_emplace(SequentialKey(loops, sequence), std::move(pinned)).first;
   if (known->second.choice->pipelines == wanted) return absl::OkStatus();
   return InvalidArgument("pipelines: an equal group before it has others");
 }
 
 std::vector<int> GroupEvaluator::SequentialKey(const std::vector<LoopId>& loops,
-                                               const SequentialPhases& turns) {
+                                               const SequentialPhases& sequence) {
   std::vector<int> key = Key(loops);
-  std::vector<int> turn_of(loops.size(), 0);
-  for (size_t i = 0; i < turns.size(); ++i) {
-    for (LoopId l : turns[i]) {
+  std::vector<int> part_of(loops.size(), 0);
+  for (size_t i = 0; i < sequence.size(); ++i) {
+    for (LoopId l : sequence[i]) {
       auto at = std::lower_bound(loops.begin(), loops.end(), l);
-      turn_of[static_cast<size_t>(at - loops.begin())] = static_cast<int>(i);
+      part_of[static_cast<size_t>(at - loops.begin())] = static_cast<int>(i);
     }
   }
-  key.insert(key.end(), turn_of.begin(), turn_of.end());
+  key.insert(key.end(), part_of.begin(), part_of.end());
   return key;
 }
 
 absl::StatusOr<const GroupEvaluator::Known*> GroupEvaluator::FindSequential(
-    const SequentialPhases& turns) {
-  const std::vector<LoopId> loops = UnionOf(turns);
+    const SequentialPhases& sequence) {
+  const std::vector<LoopId> loops = UnionOf(sequence);
   if (HasRepeat(program_, loops)) return Find(loops);
-  std::vector<int> key = SequentialKey(loops, turns);
+  std::vector<int> key = SequentialKey(loops, sequence);
   auto known = sequential_.find(key);
   if (known == sequential_.end()) {
-    ASSIGN_OR_RETURN(Known found, JoinSequential(loops, turns, nullptr));
+    ASSIGN_OR_RETURN(Known found, JoinSequential(loops, sequence, nullptr));
     known = sequential_.emplace(std::move(key), std::move(found)).first;
   }
   return &known->second;
 }
 
 absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinSequential(
-    const std::vector<LoopId>& loops, const SequentialPhases& turns,
+    const std::vector<LoopId>& loops, const SequentialPhases& sequence,
     const std::vector<LockedPipeline>* pinned) {
   Known known;
   known.verdict.refusal =
@@ -74,19 +75,19 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinSequential(
   std::vector<Estimate> estimates;
   double apart_us = 0;
   double weighed_us = 0;
-  for (const std::vector<LoopId>& turn : turns) {
+  for (const std::vector<LoopId>& part : sequence) {
     // Cached, so that equal sets share one choice wherever they occur.
-    ASSIGN_OR_RETURN(const GroupChoice* made, Choose(turn));
-    ASSIGN_OR_RETURN(const Known* of_turn, Find(turn));
-    FUSION_CHECK(of_turn->choice.get() == made, "what was chosen is kept");
-    estimates.push_back(of_turn->verdict.estimate);
-    apart_us += of_turn->verdict.estimate.time_us;
-    weighed_us += of_turn->verdict.weighed_us();
-    choice->parts.push_back(of_turn->choice);
-    choice->turns.emplace_back();
-    for (LoopId l : turn) {
+    ASSIGN_OR_RETURN(const GroupChoice* made, Choose(part));
+    ASSIGN_OR_RETURN(const Known* known_part, Find(part));
+    FUSION_CHECK(known_part->choice.get() == made, "what was chosen is kept");
+    estimates.push_back(known_part->verdict.estimate);
+    apart_us += known_part->verdict.estimate.time_us;
+    weighed_us += known_part->verdict.weighed_us();
+    choice->parts.push_back(known_part->choice);
+    choice->sequence.emplace_back();
+    for (LoopId l : part) {
       auto at = std::lower_bound(loops.begin(), loops.end(), l);
-      choice->turns.back().push_back(static_cast<int>(at - loops.begin()));
+      choice->sequence.back().push_back(static_cast<int>(at - loops.begin()));
     }
   }
   std::vector<int> kept;
@@ -95,14 +96,14 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinSequential(
     if (NeededOutside(v, loops)) kept.push_back(v);
   }
   std::sort(kept.begin(), kept.end());
-  Joining joining = NameParams(turns, choice->parts);
+  Joining joining = NameParams(sequence, choice->parts);
   auto joined = PutInPhases(joining.schedules, joining.names, kept);
   if (!joined.ok()) {
     known.verdict.refusal = RefusalFrom(Message(joined.status()));
     return known;
   }
   choice->source = std::move(joined->source);
-  const Estimate estimate = EstimateInTurn(estimates, device_);
+  const Estimate estimate = EstimateSequence(estimates, device_);
   Pipelined made;
   if (pinned != nullptr) {
     ASSIGN_OR_RETURN(made, PinPipelines(std::move(joined->schedule), estimate, *pinned, device_));
@@ -113,7 +114,7 @@ absl::StatusOr<GroupEvaluator::Known> GroupEvaluator::JoinSequential(
   choice->pipelines = std::move(made.pipelines);
   choice->waits = std::move(made.waits);
   choice->lowered.schedule = std::move(made.schedule);
-  Complete(loops, turns, joining.values, choice.get());
+  Complete(loops, sequence, joining.values, choice.get());
   SetTerms(choice->lowered.schedule, choice->estimate, &known.verdict);
   if (apart_us > 0) known.verdict.factor = weighed_us / apart_us;
   known.choice = std::move(choice);

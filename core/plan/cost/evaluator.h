@@ -45,14 +45,14 @@ struct GroupChoice {
   Lowered lowered;
   LockedTiling tiling;  // meaningless for an opaque op and for parts without tiling.split
   Estimate estimate;
-  /// Empty: the set is one part. Otherwise, if `turns` is set, the parts are sequential phases. If
-  /// tiling.split is set, they are the two phases of a split reduction. Else they are independent
-  /// sets of ops that run side by side in one launch (horizontal fusion); `group` then has only
-  /// outputs and views.
+  /// Empty: the set is one part. Otherwise, if `sequence` is set, the parts are sequential phases.
+  /// If tiling.split is set, they are the two phases of a split reduction. Else they are
+  /// independent sets of ops that run side by side in one launch (horizontal fusion); `group` then
+  /// has only outputs and views.
   std::vector<std::shared_ptr<const GroupChoice>> parts;
   /// The ops of each sequential phase ("all-in-one"), as positions in the program.
-  std::vector<std::vector<int>> turns;
-  /// With `turns`: the phases that form pipelines; and for each phase but the last, why the next
+  std::vector<std::vector<int>> sequence;
+  /// With `sequence`: the phases that form pipelines; and for each phase but the last, why the next
   /// one waits at a barrier (empty: both are in one pipeline). Phases are numbered as before
   /// pipelines were formed.
   std::vector<PhasePipeline> pipelines;
@@ -129,12 +129,12 @@ class GroupEvaluator {
   /// As Evaluate and Choose, for sets that run as sequential phases of one launch (one kernel with
   /// barriers), each with the schedule of its own Choose. Each set must have a schedule and may
   /// read only from earlier sets. The sets are disjoint. A single set is evaluated as itself.
-  absl::StatusOr<const GroupVerdict*> EvaluateSequential(const SequentialPhases& turns);
-  absl::StatusOr<const GroupChoice*> ChooseSequential(const SequentialPhases& turns);
-  /// Fixes the pipelines of ChooseSequential(turns), and of all equal phases, regardless of
+  absl::StatusOr<const GroupVerdict*> EvaluateSequential(const SequentialPhases& sequence);
+  absl::StatusOr<const GroupChoice*> ChooseSequential(const SequentialPhases& sequence);
+  /// Fixes the pipelines of ChooseSequential(sequence), and of all equal phases, regardless of
   /// estimates. Call it after Pin of each set. InvalidArgument, naming the field of a LockedChoice,
   /// if they are impossible, or if equal phases already have other pipelines.
-  absl::Status PinSequential(const SequentialPhases& turns,
+  absl::Status PinSequential(const SequentialPhases& sequence,
                              const std::vector<LockedPipeline>& pipelines);
 
   /// By value of Choose(loops)->program: the value of the whole program.
@@ -261,11 +261,12 @@ class GroupEvaluator {
   /// Joins made[i], the choice of part i, side by side.
   Known Join(const std::vector<LoopId>& loops, const std::vector<std::vector<LoopId>>& parts,
              Choices made, bool whole);
-  absl::StatusOr<const Known*> FindSequential(const SequentialPhases& turns);
-  std::vector<int> SequentialKey(const std::vector<LoopId>& loops, const SequentialPhases& turns);
+  absl::StatusOr<const Known*> FindSequential(const SequentialPhases& sequence);
+  std::vector<int> SequentialKey(const std::vector<LoopId>& loops,
+                                 const SequentialPhases& sequence);
   /// `pinned` null: forms the pipelines that gain.
   absl::StatusOr<Known> JoinSequential(const std::vector<LoopId>& loops,
-                                       const SequentialPhases& turns,
+                                       const SequentialPhases& sequence,
                                        const std::vector<LockedPipeline>* pinned);
   /// Implements Try, given the choice of each part.
   absl::StatusOr<TriedChoice> TryBeside(const std::vector<LoopId>& loops,

@@ -10,7 +10,7 @@
 
 namespace fusion {
 
-/// A launch of several phases, some of which run as pipelines.
+/// A launch of several phases. Some of them run as pipelines.
 struct Pipelined {
   Schedule schedule;
   std::vector<PhasePipeline> pipelines;  // ascending; phases are numbered as in the given launch

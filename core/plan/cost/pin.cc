@@ -185,23 +185,23 @@ absl::Status PinUnit(const Unit& unit, const PlanLock& lock, GroupEvaluator* eva
   return evaluator->Pin(loops, lock.choices[static_cast<size_t>(unit.choice)]);
 }
 
-// Joins the pinned turns of each launch.
+// Joins the pinned phases of each launch.
 absl::Status PinLaunches(const std::vector<Unit>& units, const PlanLock& lock,
                          const Grouping& grouping, GroupEvaluator* evaluator) {
   for (size_t u = 0; u < units.size();) {
     const size_t end = EndOfLaunch(grouping.follows, u, units.size());
     if (end > u + 1) {
-      SequentialPhases turns;
+      SequentialPhases sequence;
       for (size_t i = u; i < end; ++i) {
-        turns.push_back(units[i].ops);
-        if (!evaluator->AreConstant(turns.back())) continue;
+        sequence.push_back(units[i].ops);
+        if (!evaluator->AreConstant(sequence.back())) continue;
         return InvalidArgument(units[i].Name(), ": computed from weights alone, once");
       }
-      std::string wide = TooWide(evaluator->program(), UnionOf(turns));
+      std::string wide = TooWide(evaluator->program(), UnionOf(sequence));
       if (!wide.empty()) return InvalidArgument("lock.groups[", units[u].group, "]: ", wide);
       const LockedGroup& group = lock.groups[units[u].group];
       absl::Status pinned = evaluator->PinSequential(
-          turns, lock.choices[static_cast<size_t>(group.choice)].pipelines);
+          sequence, lock.choices[static_cast<size_t>(group.choice)].pipelines);
       if (!pinned.ok()) {
         return Annotate(pinned, StrCat("lock.groups[", units[u].group, "].choice"));
       }

@@ -206,8 +206,8 @@ absl::Status LedgerWriter::AddGroup(size_t g, const std::vector<size_t>& parts) 
   entry->first = apart;
   entry->together = whole;
   entry->benefit_us = apart.time_us - whole.time_us;
-  if (turns_[g] > 0) {
-    SayInTurn(g, entry);
+  if (sequential_kernels_[g] > 0) {
+    SaySequence(g, entry);
     return absl::OkStatus();
   }
   if (parts.size() < 2) {
@@ -269,12 +269,13 @@ std::string LedgerWriter::PipelinesText(const LockedChoice& choice) {
   return text;
 }
 
-void LedgerWriter::SayInTurn(size_t g, PlanDecision* entry) const {
+void LedgerWriter::SaySequence(size_t g, PlanDecision* entry) const {
   const DeviceSpec& device = evaluator_.device();
   entry->reason =
-      StrCat(KindName(plan_.groups[g].kind), ": ", turns_[g], " kernels as ", phases_[g],
-             " phases of one launch, which gains ", LaunchText(SavedBySequence(turns_[g], device)),
-             " over a launch each; ", pipelines_[g], GainText(entry->benefit_us), " of ",
+      StrCat(KindName(plan_.groups[g].kind), ": ", sequential_kernels_[g], " kernels as ",
+             phases_[g], " phases of one launch, which gains ",
+             LaunchText(SavedBySequence(sequential_kernels_[g], device)), " over a launch each; ",
+             pipelines_[g], GainText(entry->benefit_us), " of ",
              MicrosecondsText(entry->first->time_us), " with one kernel a node");
   const double barrier_us = device.barrier_s * 1e6;
   entry->what_ifs = {
@@ -323,11 +324,11 @@ absl::Status LedgerWriter::AddPair(DecisionSubject subject, int a, int b,
                                    std::vector<int> between) {
   const Loops& first = groups_[Index(a)];
   const Loops& second = groups_[Index(b)];
-  const bool in_turn = turns_[Index(a)] > 0 || turns_[Index(b)] > 0;
+  const bool sequential = sequential_kernels_[Index(a)] > 0 || sequential_kernels_[Index(b)] > 0;
   const GroupVerdict* together = nullptr;
   Refusal refusal;
-  if (in_turn) {
-    refusal = InTurnRefusal(a, b, between.size());
+  if (sequential) {
+    refusal = SequenceRefusal(a, b, between.size());
   } else {
     refusal = BeforeSchedules(first, second, between.size());
     if (refusal.empty()) {
@@ -339,21 +340,21 @@ absl::Status LedgerWriter::AddPair(DecisionSubject subject, int a, int b,
       PairEntry(subject, KeyOf(subject, first, second, refusal.ToString()), refusal,
                 {.first_group = a, .second_group = b, .between = std::move(between)});
   if (entry == nullptr) return absl::OkStatus();
-  if (in_turn && refusal.code == RefusalCode::kPhases) {
+  if (sequential && refusal.code == RefusalCode::kPhases) {
     const int phases = PhasesOf(a) + PhasesOf(b);
     entry->what_ifs = {
         {kWhatIfPhases, static_cast<double>(phases),
          StrCat("one launch if it might have ", phases, " phases, whatever layers they are of")}};
     return absl::OkStatus();
   }
-  if (in_turn) return what_ifs_.SetKnown(first, second, refusal, entry);
+  if (sequential) return what_ifs_.SetKnown(first, second, refusal, entry);
   RETURN_IF_ERROR(SetTerms(first, second, together, entry));
   RETURN_IF_ERROR(SetWhatIfs(first, second, refusal, entry));
   return subject == DecisionSubject::kPair ? what_ifs_.AddTried(first, second, refusal, entry)
                                            : absl::OkStatus();
 }
 
-Refusal LedgerWriter::InTurnRefusal(int a, int b, size_t between) const {
+Refusal LedgerWriter::SequenceRefusal(int a, int b, size_t between) const {
   Refusal refusal = BeforeLaunches(groups_[Index(a)], groups_[Index(b)]);
   if (!refusal.empty()) return refusal;
   if (between > 0) return Cyclic(between);
@@ -364,7 +365,7 @@ Refusal LedgerWriter::InTurnRefusal(int a, int b, size_t between) const {
   }
   return Refuse(RefusalCode::kPhases, "one launch of ", PhasesOf(a) + PhasesOf(b),
                 " phases would save ", LaunchText(saved_us), "; a launch is one layer, of at most ",
-                kMostTurnPhases, " phases and ", kMostTurnCompileSeconds,
+                kMostSequencePhases, " phases and ", kMostSequenceCompileSeconds,
                 " s of compiling, and reads nothing under a shape of other factors that it "
                 "writes");
 }

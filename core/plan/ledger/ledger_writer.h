@@ -40,7 +40,7 @@ class LedgerWriter {
       const int choice = model->choice_of[g];
       const Schedule& schedule = model->kernels[Index(plan_.groups[g].kernel)].schedule;
       phases_.push_back(CountPhases(schedule));
-      turns_.push_back(choice < 0 ? 0 : model->choices[Index(choice)].turns.size());
+      sequential_kernels_.push_back(choice < 0 ? 0 : model->choices[Index(choice)].turns.size());
       pipelines_.push_back(choice < 0 ? "" : PipelinesText(model->choices[Index(choice)]));
     }
     for (size_t i = 0; i < considered.size(); ++i) {
@@ -102,7 +102,7 @@ class LedgerWriter {
   static std::string PipelinesText(const LockedChoice& choice);
 
   // Adds to an entry why kernels are phases of one launch.
-  void SayInTurn(size_t g, PlanDecision* entry) const;
+  void SaySequence(size_t g, PlanDecision* entry) const;
 
   // ---- pairs ----
 
@@ -118,7 +118,7 @@ class LedgerWriter {
   absl::Status AddPair(DecisionSubject subject, int a, int b, std::vector<int> between);
 
   // Why a group is not in the same launch as sequential phases.
-  Refusal InTurnRefusal(int a, int b, size_t between) const;
+  Refusal SequenceRefusal(int a, int b, size_t between) const;
 
   int PhasesOf(int g) const { return phases_[Index(g)]; }
 
@@ -172,7 +172,8 @@ class LedgerWriter {
   Plan& plan_;
   const int64_t inner_candidates_;  // of loop bodies
   std::vector<int> phases_;         // by group: phases of its kernel
-  std::vector<size_t> turns_;       // by group: kernels that run in it as sequential phases; 0: one
+  std::vector<size_t>
+      sequential_kernels_;  // by group: kernels that run in it as sequential phases; 0: one
   std::vector<std::string> pipelines_;    // by group: the phases that run without barriers, as text
   std::vector<PlanDecision> entries_[4];  // groups, pairs, siblings, candidates
   std::unordered_map<EntryKey, size_t, HashOfEntry> entry_of_;

@@ -121,7 +121,7 @@ void AddPartWhatIf(size_t fit, size_t left_out, std::string_view side, std::stri
                                     left_out > 1 ? StrCat(" and ", left_out - 1, " more") : "")});
 }
 
-// The time of two kernels of which nothing else is known.
+// The time that the two kernels take apart; empty if it is unknown.
 std::string ApartText(const PlanDecision& entry) {
   if (!entry.first.has_value() || !entry.second.has_value()) return "";
   return StrCat("; apart they take ",

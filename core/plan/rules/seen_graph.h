@@ -13,8 +13,8 @@ namespace fusion {
 struct SeenGraph {
   const Graph& graph;    // patterns are matched against this
   const Graph& request;  // positions refer to this; equal to `graph` if `repeats` is kNoNode
-  NodeId repeats =
-      kNoNode;  // the node of `request` that repeats the body, possibly through nested loops
+  // The node of `request` that repeats the body, possibly through nested loops.
+  NodeId repeats = kNoNode;
 
   bool of_body() const { return repeats != kNoNode; }
   /// The node of `graph` that a loop op comes from; kNoNode: none.

@@ -14,10 +14,10 @@ namespace {
 using Loops = std::vector<LoopId>;
 
 // Joins the launches of one grouping to whole layers.
-class TurnJoiner {
+class SequenceJoiner {
  public:
-  TurnJoiner(Grouping grouping, const std::map<NodeId, std::string>& unfused_nodes,
-             GroupEvaluator* evaluator)
+  SequenceJoiner(Grouping grouping, const std::map<NodeId, std::string>& unfused_nodes,
+                 GroupEvaluator* evaluator)
       : out_(std::move(grouping)), unfused_nodes_(unfused_nodes), evaluator_(*evaluator) {}
 
   absl::StatusOr<Grouping> Run() {
@@ -54,25 +54,25 @@ class TurnJoiner {
       ASSIGN_OR_RETURN(int more, PhasesOf(out_.groups[g]));
       phases.push_back(more);
     }
-    bool fits = std::accumulate(phases.begin(), phases.end(), int64_t{0}) <= kMostTurnPhases;
+    bool fits = std::accumulate(phases.begin(), phases.end(), int64_t{0}) <= kMostSequencePhases;
     std::vector<bool> starts = fits ? std::vector<bool>(phases.size()) : LayersOf(begin, phases);
-    SequentialPhases turns;
+    SequentialPhases sequence;
     for (size_t g = begin; g < end; ++g) {
-      SequentialPhases longer = turns;
+      SequentialPhases longer = sequence;
       longer.push_back(out_.groups[g]);
       bool joins = false;
-      if (!turns.empty() && !starts[g - begin]) {
+      if (!sequence.empty() && !starts[g - begin]) {
         ASSIGN_OR_RETURN(joins, IsOneLaunch(longer));
       }
       if (joins) {
         out_.follows[g] = true;
-        turns = std::move(longer);
+        sequence = std::move(longer);
         continue;
       }
-      if (!turns.empty()) RETURN_IF_ERROR(ConsiderPipelines(turns));
-      turns = {out_.groups[g]};
+      if (!sequence.empty()) RETURN_IF_ERROR(ConsiderPipelines(sequence));
+      sequence = {out_.groups[g]};
     }
-    return turns.empty() ? absl::OkStatus() : ConsiderPipelines(turns);
+    return sequence.empty() ? absl::OkStatus() : ConsiderPipelines(sequence);
   }
 
   // By group from `begin`: whether a layer starts there. All groups equal to one chosen group are
@@ -85,7 +85,7 @@ class TurnJoiner {
       places[evaluator_.Key(out_.groups[begin + g])].push_back(g);
     }
     auto rank = [&](const std::vector<size_t>& at) {
-      return std::tuple(LongestBetween(at, phases) > kMostTurnPhases, at.size(), at[0]);
+      return std::tuple(LongestBetween(at, phases) > kMostSequencePhases, at.size(), at[0]);
     };
     const std::vector<size_t>* best = nullptr;
     for (const auto& [key, at] : places) {
@@ -108,30 +108,30 @@ class TurnJoiner {
     return longest;
   }
 
-  absl::StatusOr<bool> IsOneLaunch(const SequentialPhases& turns) {
+  absl::StatusOr<bool> IsOneLaunch(const SequentialPhases& sequence) {
     int phases = 0;
-    for (const Loops& turn : turns) {
-      ASSIGN_OR_RETURN(int more, PhasesOf(turn));
+    for (const Loops& part : sequence) {
+      ASSIGN_OR_RETURN(int more, PhasesOf(part));
       phases += more;
     }
-    if (phases > kMostTurnPhases) return false;
-    if (!TooWide(evaluator_.program(), UnionOf(turns)).empty()) return false;
-    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.EvaluateSequential(turns));
+    if (phases > kMostSequencePhases) return false;
+    if (!TooWide(evaluator_.program(), UnionOf(sequence)).empty()) return false;
+    ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.EvaluateSequential(sequence));
     if (!verdict->refusal.empty()) return false;
-    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseSequential(turns));
-    return CompileSeconds(ToString(choice->lowered.schedule)) <= kMostTurnCompileSeconds;
+    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseSequential(sequence));
+    return CompileSeconds(ToString(choice->lowered.schedule)) <= kMostSequenceCompileSeconds;
   }
 
   // Records why parts of a launch that read from the part before them wait at a barrier.
-  absl::Status ConsiderPipelines(const SequentialPhases& turns) {
-    if (turns.size() == 1) return absl::OkStatus();
-    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseSequential(turns));
+  absl::Status ConsiderPipelines(const SequentialPhases& sequence) {
+    if (sequence.size() == 1) return absl::OkStatus();
+    ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseSequential(sequence));
     size_t last = 0;  // phase of the part
-    for (size_t i = 0; i + 1 < turns.size(); ++i) {
+    for (size_t i = 0; i + 1 < sequence.size(); ++i) {
       last += choice->parts[i]->lowered.schedule.phases.size();
       const Refusal& refusal = choice->waits[last - 1];
-      if (refusal.empty() || !Reads(turns[i + 1], turns[i])) continue;
-      out_.considered.push_back({turns[i], turns[i + 1], refusal});
+      if (refusal.empty() || !Reads(sequence[i + 1], sequence[i])) continue;
+      out_.considered.push_back({sequence[i], sequence[i + 1], refusal});
     }
     return absl::OkStatus();
   }
@@ -157,7 +157,7 @@ class TurnJoiner {
 absl::StatusOr<Grouping> JoinSequential(Grouping grouping,
                                         const std::map<NodeId, std::string>& unfused_nodes,
                                         GroupEvaluator* evaluator) {
-  return TurnJoiner(std::move(grouping), unfused_nodes, evaluator).Run();
+  return SequenceJoiner(std::move(grouping), unfused_nodes, evaluator).Run();
 }
 
 }  // namespace fusion

@@ -11,11 +11,11 @@ namespace fusion {
 /// The largest number of phases of a joined launch. A layer of a transformer has about eight. With
 /// more, a kernel takes long to compile, and the saved launches are little compared with its own
 /// time.
-inline constexpr int kMostTurnPhases = 16;
+inline constexpr int kMostSequencePhases = 16;
 
 /// The largest CompileSeconds of a joined launch: a third of the default compile limit of the
 /// server (30 s), as a margin for slower machines.
-inline constexpr double kMostTurnCompileSeconds = 10;
+inline constexpr double kMostSequenceCompileSeconds = 10;
 
 /// Joins neighbouring groups of `grouping`, in execution order, to launches that run them as
 /// sequential phases ("all-in-one", Grouping::follows). Every group but the first of a launch then

@@ -107,11 +107,11 @@ absl::StatusOr<PlanPoint> PlanWeigher::Weigh(const std::vector<std::vector<LoopI
         AddLaunch(groups[g], *verdict, *choice, &weighing);
       }
     } else {
-      SequentialPhases turns(groups.begin() + static_cast<int64_t>(g),
-                             groups.begin() + static_cast<int64_t>(end));
-      ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.EvaluateSequential(turns));
-      ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseSequential(turns));
-      AddLaunch(UnionOf(turns), *verdict, *choice, &weighing);
+      SequentialPhases sequence(groups.begin() + static_cast<int64_t>(g),
+                                groups.begin() + static_cast<int64_t>(end));
+      ASSIGN_OR_RETURN(const GroupVerdict* verdict, evaluator_.EvaluateSequential(sequence));
+      ASSIGN_OR_RETURN(const GroupChoice* choice, evaluator_.ChooseSequential(sequence));
+      AddLaunch(UnionOf(sequence), *verdict, *choice, &weighing);
     }
     g = end;
   }

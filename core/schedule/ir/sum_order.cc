@@ -7,7 +7,7 @@ namespace fusion {
 namespace {
 
 // Columns stream through the nearest cache and drive rows out of it that lie in pieces (windows
-// read in place): a turn to the next piece waits for the next cache. 64 channels of 3x3 windows on
+// read in place): a jump to the next piece waits for the next cache. 64 channels of 3x3 windows on
 // 56x56 pixels, rows in pieces 2672 us, columns in pieces 2276 us; Intel family 6 model 85, g++ 12,
 // 2026-11-22; redo: tests/bench/kernel_bench conv_bias_leakyrelu.
 constexpr double kJumpsOfFarRows = 3.5;
@@ -26,17 +26,17 @@ void LayOut(std::vector<SumDim>* dims) {
 }  // namespace
 
 double JumpsOfSum(const std::vector<SumDim>& dims) {
-  double turns = 1;
+  double jumps = 1;
   bool rows_apart = false;
   for (size_t i = 0; i + 1 < dims.size(); ++i) {
     const SumDim& inner = dims[i + 1];
     const auto length = static_cast<int64_t>(inner.length);
     const bool rows_follow = dims[i].rows == inner.rows * length;
     if (rows_follow && dims[i].columns == inner.columns * length) continue;
-    turns *= dims[i].length;
+    jumps *= dims[i].length;
     rows_apart = rows_apart || !rows_follow;
   }
-  return (turns - 1) * (rows_apart ? kJumpsOfFarRows : 1);
+  return (jumps - 1) * (rows_apart ? kJumpsOfFarRows : 1);
 }
 
 std::vector<SumDim> LeastJumps(std::vector<SumDim> dims, bool laid_out) {
@@ -49,9 +49,9 @@ std::vector<SumDim> LeastJumps(std::vector<SumDim> dims, bool laid_out) {
     std::vector<SumDim> walked;
     for (size_t i : order) walked.push_back(dims[i]);
     if (laid_out) LayOut(&walked);
-    const double turns = JumpsOfSum(walked);
-    if (least >= 0 && turns >= least) continue;
-    least = turns;
+    const double jumps = JumpsOfSum(walked);
+    if (least >= 0 && jumps >= least) continue;
+    least = jumps;
     best = std::move(walked);
   } while (std::next_permutation(order.begin(), order.end()));
   return best;

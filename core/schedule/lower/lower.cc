@@ -220,13 +220,13 @@ Choice Choice::Streaming(std::shared_ptr<const StreamedGroup> form, int64_t tile
 }
 
 absl::StatusOr<std::vector<Halo>> HalosOfChoice(const Smg& smg, const Choice& choice) {
-  std::vector<DimId> tiling;
+  std::vector<DimId> tiled;
   for (const GridDim& g : choice.grid) {
-    if (g.tile < choice.MostOf(smg, g.dim)) tiling.push_back(g.dim);
+    if (g.tile < choice.MostOf(smg, g.dim)) tiled.push_back(g.dim);
   }
-  std::optional<std::vector<Halo>> halos = HalosOf(smg, tiling);
+  std::optional<std::vector<Halo>> halos = HalosOf(smg, tiled);
   if (!halos.has_value()) {
-    return RefusalStatus(RefusalCode::kShift, "halos of blocks along ", smg.DimNames(tiling),
+    return RefusalStatus(RefusalCode::kShift, "halos of blocks along ", smg.DimNames(tiled),
                          " reach for each other");
   }
   return *std::move(halos);

@@ -111,9 +111,9 @@ class OpaqueLowering {
     const DimId inner = AddDim("i", fold.rows.inner);
     const int64_t blocks =
         std::min<int64_t>(fold.rows.extent / kFoldBlock, int64_t{4} * device_.threads);
-    const bool tiling = !options_.bitwise && !options_.open && fold.rows.inner == 1 && blocks > 1 &&
-                        fold.rows.outer < device_.threads;
-    if (!tiling) {
+    const bool in_blocks = !options_.bitwise && !options_.open && fold.rows.inner == 1 &&
+                           blocks > 1 && fold.rows.outer < device_.threads;
+    if (!in_blocks) {
       call_.over = {outer, inner};
       // Blocks for each thread, as wide as that leaves them, unless extents may not decide.
       const int64_t beside =

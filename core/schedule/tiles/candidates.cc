@@ -317,14 +317,14 @@ bool Enumerator::GatherWindows(Choice* choice) const {
 
 void Enumerator::ShortenFor(const SmgOp& op, const std::vector<DimId>& rows, Choice* choice) const {
   if (windowed_.empty()) return;
-  auto tiling = std::find_if(choice->grid.begin(), choice->grid.end(),
-                             [&](const GridDim& g) { return g.dim == windowed_[0]; });
-  if (tiling == choice->grid.end() || !Contains(rows, tiling->dim)) return;
+  auto rows_tile = std::find_if(choice->grid.begin(), choice->grid.end(),
+                                [&](const GridDim& g) { return g.dim == windowed_[0]; });
+  if (rows_tile == choice->grid.end() || !Contains(rows, rows_tile->dim)) return;
   std::vector<DimId> gathered = rows;
   gathered.insert(gathered.end(), op.reduced.begin(), op.reduced.end());
-  double row = 4 * PointsOf(gathered, WindowsOf(*choice)) / static_cast<double>(tiling->tile);
+  double row = 4 * PointsOf(gathered, WindowsOf(*choice)) / static_cast<double>(rows_tile->tile);
   double room = static_cast<double>(device_.OnChipBytes()) / 2;
-  tiling->tile = std::clamp<int64_t>(static_cast<int64_t>(room / row), 1, tiling->tile);
+  rows_tile->tile = std::clamp<int64_t>(static_cast<int64_t>(room / row), 1, rows_tile->tile);
 }
 
 std::vector<std::vector<GridDim>> Enumerator::WindowTilings() const {
@@ -351,14 +351,14 @@ bool Enumerator::Lengthen(const ProductShape& main, const std::vector<DimId>& ro
   }
   bool changed = false;
   for (size_t g = choice->grid.size(); g-- > 0;) {
-    GridDim& tiling = choice->grid[g];
-    if (tiling.dim == m || !Contains(rows, tiling.dim)) continue;
+    GridDim& grid_dim = choice->grid[g];
+    if (grid_dim.dim == m || !Contains(rows, grid_dim.dim)) continue;
     double most = std::min(device_.least_task_s / seconds, tasks / (4.0 * device_.threads));
     most = std::min(most, static_cast<double>((*window)[static_cast<size_t>(m)] - 1));
-    int64_t tile = std::min(extent(tiling.dim), static_cast<int64_t>(most));
+    int64_t tile = std::min(extent(grid_dim.dim), static_cast<int64_t>(most));
     if (tile <= 1) continue;
-    tiling.tile = tile;
-    (*window)[static_cast<size_t>(tiling.dim)] = tile;
+    grid_dim.tile = tile;
+    (*window)[static_cast<size_t>(grid_dim.dim)] = tile;
     seconds *= static_cast<double>(tile);
     tasks /= static_cast<double>(tile);
     changed = true;
@@ -409,8 +409,8 @@ void Enumerator::AddRowChoices(const Choice& base, std::vector<Choice>* out) {
     double tasks = 1;
     for (DimId d : parallel_) {
       if (tasks >= wanted || extent(d) <= 1) break;
-      double tilings = std::min(static_cast<double>(extent(d)), std::ceil(wanted / tasks));
-      auto tile = static_cast<int64_t>(std::ceil(static_cast<double>(extent(d)) / tilings));
+      double wanted_tiles = std::min(static_cast<double>(extent(d)), std::ceil(wanted / tasks));
+      auto tile = static_cast<int64_t>(std::ceil(static_cast<double>(extent(d)) / wanted_tiles));
       if (d == parallel_.back()) tile = RoundToVectors(tile, d);
       if (Contains(windowed_, d)) tile = std::min(extent(d), std::max(tile, least_window));
       c.grid.push_back({d, tile});

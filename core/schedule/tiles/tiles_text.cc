@@ -56,11 +56,11 @@ void FindAccumulators(const Schedule& s, const Block& block, std::vector<int64_t
 std::string SegmentText(const Schedule& s, const Segment& segment) {
   Dims window = LongestWindows(s.dims, segment.grid, segment.halos);
   std::vector<std::string> parts;
-  std::vector<std::string> tilings;
+  std::vector<std::string> tiles;
   for (const GridDim& g : segment.grid) {
-    if (g.tile < s.dim(g.dim).extent) tilings.push_back(StrCat(s.dim(g.dim).name, ":", g.tile));
+    if (g.tile < s.dim(g.dim).extent) tiles.push_back(StrCat(s.dim(g.dim).name, ":", g.tile));
   }
-  if (!tilings.empty()) parts.push_back(StrJoin(tilings, " "));
+  if (!tiles.empty()) parts.push_back(StrJoin(tiles, " "));
   for (const Halo& h : segment.halos) {
     parts.push_back(StrCat("halo ", s.dim(h.dim).name, ":", window[static_cast<size_t>(h.dim)]));
   }

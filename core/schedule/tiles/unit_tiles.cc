@@ -110,16 +110,16 @@ std::vector<Choice> UnitTiles::Products(const std::vector<Choice>& roles) const 
         Choice c = role;
         Windows window;
         for (const SmgDim& d : group_.smg.dims) window.push_back(d.extent);
-        auto tiling = [&](DimId d, int64_t tile) {
+        auto tile_dim = [&](DimId d, int64_t tile) {
           tile = std::min(tile, std::max<int64_t>(extent(d), 1));
           c.grid.push_back({d, tile});
           window[static_cast<size_t>(d)] = std::min(tile, extent(d));
         };
         for (DimId d : parallel_) {
-          if (d != m && d != n) tiling(d, 1);
+          if (d != m && d != n) tile_dim(d, 1);
         }
-        if (Parallel(n) && !whole_columns) tiling(n, block.n);
-        if (Parallel(m)) tiling(m, block.m);
+        if (Parallel(n) && !whole_columns) tile_dim(n, block.n);
+        if (Parallel(m)) tile_dim(m, block.m);
         SetBlocks(block, window, &c);
         scored.push_back({Seconds(c, window), std::move(c)});
       }
@@ -148,8 +148,8 @@ std::vector<Choice> UnitTiles::Rows() const {
     double tasks = 1;
     for (DimId d : parallel_) {
       if (tasks >= wanted || extent(d) <= 1) break;
-      double tilings = std::min(static_cast<double>(extent(d)), std::ceil(wanted / tasks));
-      auto tile = static_cast<int64_t>(std::ceil(static_cast<double>(extent(d)) / tilings));
+      double pieces = std::min(static_cast<double>(extent(d)), std::ceil(wanted / tasks));
+      auto tile = static_cast<int64_t>(std::ceil(static_cast<double>(extent(d)) / pieces));
       int64_t vector = device_.vector_bytes / 4;
       bool innermost = IsContiguous(d) && extent(d) >= 4 * vector;
       if (innermost) tile = std::min(extent(d), (tile + vector - 1) / vector * vector);

@@ -156,11 +156,11 @@ TEST(EstimateKernel, WorkspaceIsWrittenAndReadAgain) {
   ExpectSumOfTerms(e);
 }
 
-TEST(EstimateInTurn, BarriersTakeThePlaceOfLaunches) {
+TEST(EstimateSequence, BarriersTakeThePlaceOfLaunches) {
   Estimate one = Of(AddRows(64, 16), Toy());
   Estimate two = Of(AddRows(32, 16), Toy());
-  EXPECT_NEAR(EstimateInTurn({one}, Toy()).time_us, one.time_us, 1e-9);
-  Estimate both = EstimateInTurn({one, two, one}, Toy());
+  EXPECT_NEAR(EstimateSequence({one}, Toy()).time_us, one.time_us, 1e-9);
+  Estimate both = EstimateSequence({one, two, one}, Toy());
   EXPECT_NEAR(SavedBySequence(3, Toy()), 2, 1e-9);
   EXPECT_NEAR(both.time_us, 2 * one.time_us + two.time_us - 2, 1e-9);
   EXPECT_NEAR(both.launch_us, 2 * one.launch_us + two.launch_us - 2, 1e-9);

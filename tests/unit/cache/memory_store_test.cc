@@ -59,7 +59,9 @@ TEST(LruMap, TrimmingKeepsWhatWasUsedLast) {
   EXPECT_EQ(map.cost(), 40);
   EXPECT_TRUE(map.Contains("a") && map.Contains("d"));
   EXPECT_TRUE(map.Trim(45).empty());
-  EXPECT_EQ(map.Trim(0).size(), 2u);
+  EXPECT_EQ(map.MakeRoom().size(), 1u) << "of 100, 25 stay";
+  EXPECT_TRUE(map.Contains("a"));
+  EXPECT_EQ(map.Trim(0).size(), 1u);
   EXPECT_EQ(map.cost(), 0);
 }
 
@@ -98,6 +100,26 @@ TEST(MemoryStore, StaysWithinItsBudget) {
   EXPECT_GT(stats.evicted, 100);
   EXPECT_EQ(stats.plans + stats.kernels + stats.evicted, 150);
   EXPECT_TRUE(store.GetPlan({SampleBundle(49).plan->key}));
+  EXPECT_FALSE(store.GetPlan({SampleBundle(0).plan->key}));
+}
+
+TEST(MemoryStore, MakingRoomLeavesAQuarterTheLatestOnes) {
+  MemoryStore store(100'000, Logger::Silent());
+  for (int i = 0; i < 25; ++i) ASSERT_TRUE(store.PutBundle(SampleBundle(i)).ok());
+  const StoreStats before = store.Stats()[0];
+  ASSERT_GT(before.bytes, 50'000);
+  const int64_t removals = store.removals();
+  store.MakeRoom();
+  const StoreStats stats = store.Stats()[0];
+  EXPECT_GT(stats.bytes, 0);
+  EXPECT_LE(stats.bytes, 25'000);
+  EXPECT_EQ(store.CachedBytes(), stats.bytes);
+  const int64_t gone = before.plans + before.kernels - stats.plans - stats.kernels;
+  EXPECT_EQ(stats.evicted - before.evicted, gone);
+  EXPECT_EQ(store.removals() - removals, gone) << "what is derived from entries is compared again";
+  EXPECT_EQ(store.ListPlansOf({}, std::nullopt, 100).plans.size(),
+            static_cast<size_t>(stats.plans));
+  EXPECT_TRUE(store.GetPlan({SampleBundle(24).plan->key}));
   EXPECT_FALSE(store.GetPlan({SampleBundle(0).plan->key}));
 }
 

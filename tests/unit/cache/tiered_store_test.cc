@@ -43,6 +43,18 @@ TEST(TieredStore, PublishesToBothAndCopiesWhatIsFoundBehind) {
   EXPECT_EQ(stack.tiered->Stats().size(), 2u);
 }
 
+TEST(TieredStore, MakingRoomLosesNothingThatIsBehind) {
+  auto front = std::make_unique<MemoryStore>(20'000, Logger::Silent());
+  const MemoryStore& memory = *front;
+  TieredStore store(std::move(front), std::make_unique<MemoryStore>(1 << 20, Logger::Silent()));
+  for (int i = 0; i < 10; ++i) ASSERT_TRUE(store.PutBundle(SampleBundle(i)).ok());
+  const int64_t before = memory.CachedBytes();
+  store.MakeRoom();
+  EXPECT_LE(memory.CachedBytes(), 5'000);
+  EXPECT_LT(memory.CachedBytes(), before);
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(store.GetPlan({SampleBundle(i).plan->key})) << i;
+}
+
 class FullStore final : public Store {
  public:
   Found<StoredPlan> GetPlan(const EntryKey& /*key*/) override { return {}; }

@@ -369,7 +369,7 @@ TEST_F(FusionPipelineTest, AFailedLaunchOfPhasesFallsBackToItsKernels) {
   const fusion::Plan& plan = reply.stored->plan;
   ASSERT_THAT(plan.fallbacks, SizeIs(1));
   EXPECT_THAT(plan.fallbacks[0].reason, HasSubstr("a launch of several phases"));
-  for (const PlanGroup& group : plan.groups) EXPECT_FALSE(RunsInTurn(group.kind));
+  for (const PlanGroup& group : plan.groups) EXPECT_FALSE(RunsInSequence(group.kind));
   EXPECT_LT(plan.totals.kernels, plan.op_by_op.kernels) << "the others are still fused";
 }
 

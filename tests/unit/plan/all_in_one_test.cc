@@ -56,7 +56,7 @@ PlannedModel PlanOf(const Graph& graph, const DeviceSpec& device, const PlanOpti
 int CountAllInOne(const Plan& plan) {
   return static_cast<int>(
       std::count_if(plan.groups.begin(), plan.groups.end(),
-                    [](const PlanGroup& group) { return RunsInTurn(group.kind); }));
+                    [](const PlanGroup& group) { return RunsInSequence(group.kind); }));
 }
 
 const PlanPoint& ChosenOf(const Plan& plan) {
@@ -127,7 +127,7 @@ TEST(AllInOne, ComputesWhatTheEvaluatorDoes) {
 }
 
 // A kernel a node, as phases of as few launches as there may be.
-PlannedModel NodesInTurn(const Graph& graph, const DeviceSpec& device) {
+PlannedModel NodesInSequence(const Graph& graph, const DeviceSpec& device) {
   const PlanOptions options;
   PlannedModel model;
   model.program = BuildProgram(graph).value();
@@ -149,9 +149,9 @@ TEST(AllInOne, RandomGraphsComputeTheSame) {
     SCOPED_TRACE(StrCat("seed ", seed));
     Graph graph =
         Canonicalise(seed % 2 == 0 ? RandomGraph(seed) : RandomChainGraph(seed)).value().graph;
-    PlannedModel model = NodesInTurn(graph, device);
+    PlannedModel model = NodesInSequence(graph, device);
     for (const PlanGroup& group : model.plan.groups) {
-      if (!RunsInTurn(group.kind)) continue;
+      if (!RunsInSequence(group.kind)) continue;
       ++launches;
       const Schedule& schedule = model.kernels[static_cast<size_t>(group.kernel)].schedule;
       phases += CountPhases(schedule);
@@ -175,7 +175,7 @@ TEST(AllInOne, LongModelsAreCutWhereTheirLayersBeginAgain) {
   Plan few = plan_of(12);
   Plan many = plan_of(24);
   EXPECT_GT(CountAllInOne(few), 0);
-  for (const PlanKernel& kernel : many.kernels) EXPECT_LE(kernel.phases, kMostTurnPhases);
+  for (const PlanKernel& kernel : many.kernels) EXPECT_LE(kernel.phases, kMostSequencePhases);
   EXPECT_EQ(many.kernels.size(), few.kernels.size()) << "equal layers share their kernels";
   EXPECT_EQ((many.totals.launches - few.totals.launches) % 12, 0) << "so many for each layer more";
   EXPECT_LE(many.totals.launches - few.totals.launches, 12);
@@ -205,7 +205,7 @@ TEST(Pipelines, RunAfterOneAnotherWithoutABarrierWhereThatIsFaster) {
   for (const std::string& name : RunnableDevices()) {
     SCOPED_TRACE(name);
     DeviceSpec device = DeviceNamed(name, 2);
-    PlannedModel model = NodesInTurn(graph, device);
+    PlannedModel model = NodesInSequence(graph, device);
     ASSERT_EQ(model.plan.launches.size(), 1u);
     const PlanGroup& group = model.plan.groups[static_cast<size_t>(model.plan.launches[0].group)];
     EXPECT_EQ(group.kind, GroupKind::kPipeline);
@@ -221,34 +221,34 @@ TEST(Pipelines, RunAfterOneAnotherWithoutABarrierWhereThatIsFaster) {
 TEST(Pipelines, ArePinned) {
   Graph graph = Sequences();
   const DeviceSpec device = Cpu();
-  PlannedModel model = NodesInTurn(graph, device);
+  PlannedModel model = NodesInSequence(graph, device);
   PlanOptions options;
   PlanLock lock = DecisionsOf(model);
-  auto in_turn = std::find_if(lock.choices.begin(), lock.choices.end(),
-                              [](const LockedChoice& c) { return !c.turns.empty(); });
-  ASSERT_NE(in_turn, lock.choices.end());
-  ASSERT_FALSE(in_turn->pipelines.empty());
+  auto sequential = std::find_if(lock.choices.begin(), lock.choices.end(),
+                                 [](const LockedChoice& c) { return !c.turns.empty(); });
+  ASSERT_NE(sequential, lock.choices.end());
+  ASSERT_FALSE(sequential->pipelines.empty());
   auto text_of = [](const PlannedModel& m) { return m.kernels.back().text; };
   options.lock = std::make_shared<PlanLock>(lock);
   EXPECT_EQ(text_of(PlanOf(graph, device, options)), text_of(model));
   // Without them, and with others: as the lock says, not as is faster.
-  const LockedPipeline pipeline = in_turn->pipelines[0];
-  in_turn->pipelines.clear();
+  const LockedPipeline pipeline = sequential->pipelines[0];
+  sequential->pipelines.clear();
   options.lock = std::make_shared<PlanLock>(lock);
   PlannedModel apart = PlanOf(graph, device, options);
   EXPECT_GT(apart.kernels.back().schedule.phases.size(),
             model.kernels.back().schedule.phases.size());
   ExpectRight(graph, apart, nullptr);
-  in_turn->pipelines = {pipeline};
-  in_turn->pipelines[0].slices[0].tile *= 2;
+  sequential->pipelines = {pipeline};
+  sequential->pipelines[0].slices[0].tile *= 2;
   options.lock = std::make_shared<PlanLock>(lock);
   PlannedModel other = PlanOf(graph, device, options);
   EXPECT_NE(text_of(other), text_of(model));
   ExpectRight(graph, other, nullptr);
 
   auto refused = [&](const std::function<void(LockedPipeline*)>& change) {
-    in_turn->pipelines = {pipeline};
-    change(&in_turn->pipelines[0]);
+    sequential->pipelines = {pipeline};
+    change(&sequential->pipelines[0]);
     options.lock = std::make_shared<PlanLock>(lock);
     return std::string(Message(MakePlan(graph, device, options, nullptr, {}).status()));
   };

@@ -321,16 +321,16 @@ TEST(Registered, OtherKernelsAreCutAsMeasured) {
                        {.choice = other.choice, .tiles = other.tiles}};
         const TileSearch search{
             .level = 1, .state = TileSearchState::kDone, .kernels = {std::move(tuned)}};
-        auto tiling = MakePlan(graph, device, options, nullptr, {}, registered, &search);
-        ASSERT_TRUE(tiling.ok()) << tiling.status();
-        EXPECT_EQ(tiling->groups, model->groups);
-        EXPECT_EQ(Registered(*tiling), Registered(*model));
-        EXPECT_EQ(tiling->plan.fallbacks, model->plan.fallbacks);
-        ASSERT_THAT(tiling->plan.search.kernels, SizeIs(1));
-        const int group = tiling->plan.search.kernels[0].group;
+        auto searched = MakePlan(graph, device, options, nullptr, {}, registered, &search);
+        ASSERT_TRUE(searched.ok()) << searched.status();
+        EXPECT_EQ(searched->groups, model->groups);
+        EXPECT_EQ(Registered(*searched), Registered(*model));
+        EXPECT_EQ(searched->plan.fallbacks, model->plan.fallbacks);
+        ASSERT_THAT(searched->plan.search.kernels, SizeIs(1));
+        const int group = searched->plan.search.kernels[0].group;
         ASSERT_GE(group, 0);
-        const int at = tiling->plan.groups[static_cast<size_t>(group)].kernel;
-        EXPECT_EQ(tiling->kernels[static_cast<size_t>(at)].text, other.kernel.text);
+        const int at = searched->plan.groups[static_cast<size_t>(group)].kernel;
+        EXPECT_EQ(searched->kernels[static_cast<size_t>(at)].text, other.kernel.text);
         ++tried;
       }
     }

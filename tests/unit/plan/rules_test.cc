@@ -227,11 +227,11 @@ TEST(Rules, EqualLayersOfWhichOneIsMatchedAreTwoThings) {
       "edges { from: 'down' to: 'sum' }";
   std::vector<std::string> plain = Labels(PlanWithRules(graph));
   ASSERT_THAT(plain, Not(testing::Contains("Add")));
-  std::vector<std::string> tiling =
+  std::vector<std::string> divided =
       Labels(PlanWithRules(graph, Rule1(epilogue, StrCat("forbid {}", when))));
-  EXPECT_EQ(std::count(tiling.begin(), tiling.end(), "Add"), 1);
-  EXPECT_EQ(tiling.size(), plain.size() + 1);
-  EXPECT_EQ(tiling.back(), "Add");
+  EXPECT_EQ(std::count(divided.begin(), divided.end(), "Add"), 1);
+  EXPECT_EQ(divided.size(), plain.size() + 1);
+  EXPECT_EQ(divided.back(), "Add");
 }
 
 TEST(Rules, AConditionOnTheKernelMakesAForceGiveWay) {

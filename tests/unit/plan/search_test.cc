@@ -307,7 +307,7 @@ TEST(Search, NodesStayWholeWhereEqualOpsAreSeveralNodes) {
   DeviceSpec device = Cpu();
   GroupEvaluator evaluator(program, device, options, nullptr);
   Grouping found = SearchGroups(nodes, start, {}, options, {}, {}, &evaluator).value();
-  int tiling = 0;
+  int divided = 0;
   for (const std::vector<LoopId>& group : found.groups) {
     for (LoopId l : group) {
       if (l < kLayers / 2 * kOps) continue;
@@ -316,9 +316,9 @@ TEST(Search, NodesStayWholeWhereEqualOpsAreSeveralNodes) {
                 kOps)
           << "op " << l << " is alone of its node";
     }
-    tiling += group.size() < kOps ? 1 : 0;
+    divided += group.size() < kOps ? 1 : 0;
   }
-  EXPECT_GT(tiling, 0) << "it is better to cut the layers that may be cut";
+  EXPECT_GT(divided, 0) << "it is better to cut the layers that may be cut";
 }
 
 }  // namespace

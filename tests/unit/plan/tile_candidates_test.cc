@@ -94,16 +94,16 @@ TEST(TileChoices, APlanIsCutAsWasMeasured) {
     tuned.tried = {{.choice = kernel.pick, .tiles = "the model's"},
                    {.choice = others[0].choice, .tiles = others[0].tiles}};
     search.kernels.push_back(tuned);
-    const PlannedModel tiling = MakePlan(Layers(), device, {}, nullptr, {}, {}, &search).value();
-    const int group = tiling.plan.search.kernels.back().group;
+    const PlannedModel searched = MakePlan(Layers(), device, {}, nullptr, {}, {}, &search).value();
+    const int group = searched.plan.search.kernels.back().group;
     ASSERT_GE(group, 0);
-    EXPECT_EQ(tiling.groups[static_cast<size_t>(group)], kernel.ops);
-    const int at = tiling.plan.groups[static_cast<size_t>(group)].kernel;
-    EXPECT_EQ(tiling.kernels[static_cast<size_t>(at)].text, others[0].kernel.text)
+    EXPECT_EQ(searched.groups[static_cast<size_t>(group)], kernel.ops);
+    const int at = searched.plan.groups[static_cast<size_t>(group)].kernel;
+    EXPECT_EQ(searched.kernels[static_cast<size_t>(at)].text, others[0].kernel.text)
         << "what was measured is what runs";
     // And a lock of it is followed as any other.
     PlanOptions locked;
-    locked.lock = std::make_shared<const PlanLock>(DecisionsOf(tiling));
+    locked.lock = std::make_shared<const PlanLock>(DecisionsOf(searched));
     EXPECT_EQ(MakePlan(Layers(), device, locked)->kernels[static_cast<size_t>(at)].text,
               others[0].kernel.text);
   }
@@ -143,8 +143,8 @@ TEST(TileChoices, ACutThatDoesNotFitLeavesTheOthers) {
   }
   ASSERT_GT(search.changed, 1);
   search.kernels[0].tried[1].choice.parts[0].grid = {{"nowhere", 3}};
-  const PlannedModel tiling = MakePlan(graph, device, options, nullptr, {}, {}, &search).value();
-  const TileSearch& kept = tiling.plan.search;
+  const PlannedModel searched = MakePlan(graph, device, options, nullptr, {}, {}, &search).value();
+  const TileSearch& kept = searched.plan.search;
   EXPECT_EQ(kept.changed, search.changed - 1);
   EXPECT_EQ(kept.kernels[0].chosen, 0);
   EXPECT_THAT(kept.kernels[0].reason, HasSubstr("no dim \"nowhere\""));
