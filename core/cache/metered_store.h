@@ -47,7 +47,7 @@ class MeteredStore final : public Store {
   DiskFacts Facts() const override;
   std::map<std::string, int64_t> TenantBytes() const override;
   int64_t CachedBytes() const override { return inner_->CachedBytes(); }
-  void MakeRoom() override { inner_->MakeRoom(); }
+  void TrimMemory() override { inner_->TrimMemory(); }
 
  private:
   const std::unique_ptr<Store> inner_;

@@ -190,7 +190,7 @@ class Store {
   virtual int64_t CachedBytes() const = 0;
   /// Evicts the least recently used entries from memory; a quarter of the limit stays. Entries that
   /// are on disk too are read from there again. Others are evicted as by a full memory store.
-  virtual void MakeRoom() {}
+  virtual void TrimMemory() {}
 };
 
 /// Why an entry with `key` and `full_key` does not match `asked`; empty if it does.

@@ -44,7 +44,7 @@ class TieredStore final : public Store {
   DiskFacts Facts() const override;
   std::map<std::string, int64_t> TenantBytes() const override;
   int64_t CachedBytes() const override { return front_->CachedBytes() + back_->CachedBytes(); }
-  void MakeRoom() override { front_->MakeRoom(); }
+  void TrimMemory() override { front_->TrimMemory(); }
 
  private:
   // Kernels of the bundle's plan that only the front has and the bundle lacks.

@@ -236,7 +236,7 @@ class RunningServer final : public GrpcServer {
 
   // An evicted entry costs time if it is needed again; a job without memory fails.
   void MakeRoom() {
-    parts_.store.MakeRoom();
+    parts_.store.TrimMemory();
     parts_.warm.MakeRoom();
     parts_.pipeline.MakeRoom();
   }

@@ -77,7 +77,7 @@ void MemoryStore::Count(const Evicted& evicted) {
   removals_ += static_cast<int64_t>(evicted.size());
 }
 
-void MemoryStore::MakeRoom() {
+void MemoryStore::TrimMemory() {
   Evicted evicted;  // destroyed after the lock is released
   MutexLock lock(&mutex_);
   evicted = entries_.MakeRoom();

@@ -34,7 +34,7 @@ class MemoryStore final : public Store {
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
   int64_t CachedBytes() const override;
-  void MakeRoom() override;
+  void TrimMemory() override;
 
  private:
   using Id = std::pair<EntryKind, Digest>;

@@ -172,7 +172,7 @@ class LateStore final : public Store {
   }
   std::map<std::string, int64_t> TenantBytes() const override { return now()->TenantBytes(); }
   int64_t CachedBytes() const override { return now()->CachedBytes(); }
-  void MakeRoom() override { now()->MakeRoom(); }
+  void TrimMemory() override { now()->TrimMemory(); }
 
  private:
   std::shared_ptr<Store> now() const { return disk_->Look().store; }

@@ -109,7 +109,7 @@ TEST(MemoryStore, MakingRoomLeavesAQuarterTheLatestOnes) {
   const StoreStats before = store.Stats()[0];
   ASSERT_GT(before.bytes, 50'000);
   const int64_t removals = store.removals();
-  store.MakeRoom();
+  store.TrimMemory();
   const StoreStats stats = store.Stats()[0];
   EXPECT_GT(stats.bytes, 0);
   EXPECT_LE(stats.bytes, 25'000);

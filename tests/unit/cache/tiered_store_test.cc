@@ -49,7 +49,7 @@ TEST(TieredStore, MakingRoomLosesNothingThatIsBehind) {
   TieredStore store(std::move(front), std::make_unique<MemoryStore>(1 << 20, Logger::Silent()));
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(store.PutBundle(SampleBundle(i)).ok());
   const int64_t before = memory.CachedBytes();
-  store.MakeRoom();
+  store.TrimMemory();
   EXPECT_LE(memory.CachedBytes(), 5'000);
   EXPECT_LT(memory.CachedBytes(), before);
   for (int i = 0; i < 10; ++i) EXPECT_TRUE(store.GetPlan({SampleBundle(i).plan->key})) << i;
