@@ -102,7 +102,7 @@ struct PlanOptions {
   bool guard = false;
   /// Effort of the measured search for tiles, 0..kMaxOptLevel: kernels are compiled with several
   /// tilings and timed on the service's machine, and the fastest is used
-  /// (core/pipeline/kernels/tile_search.h). 0: the benefit model alone decides.
+  /// (core/tune/tile_search.h). 0: the benefit model alone decides.
   int opt_level = 0;
   /// Groups and tilings to use instead of the planner's choice. Null: the planner chooses.
   std::shared_ptr<const PlanLock> lock;

@@ -37,6 +37,9 @@ class WorkerStarter {
  public:
   virtual ~WorkerStarter() = default;
   /// `slot` (0 <= slot < workers) has no worker now. Called by the thread that will use the worker.
+  /// FailedPrecondition if no process can be started, or if directories that cannot be removed fill
+  /// WorkerProcessOptions::max_dir_bytes; ResourceExhausted or Unavailable if the new directory
+  /// cannot be made (disk full, or another reason). A later call may succeed.
   virtual absl::StatusOr<std::unique_ptr<WorkerProcess>> Start(int slot) = 0;
 };
 

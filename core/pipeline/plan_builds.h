@@ -18,8 +18,8 @@
 #include "core/cache/store.h"
 #include "core/pipeline/kernels/kernel_builds.h"
 #include "core/pipeline/kernels/kernel_registry.h"
-#include "core/pipeline/kernels/tile_search.h"
 #include "core/pipeline/planning.h"
+#include "core/tune/tile_search.h"
 
 namespace fusion {
 

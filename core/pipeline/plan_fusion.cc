@@ -3,51 +3,13 @@
 #include <algorithm>
 #include <map>
 
-#include "absl/strings/cord.h"
+#include "core/pipeline/requests/callers_words.h"
 #include "core/pipeline/requests/miss.h"
-#include "core/plan/planner.h"
+#include "core/pipeline/requests/warnings.h"
 #include "core/wire/options/tile_search.h"
 
 namespace fusion {
 namespace {
-
-// Replaces the planner's canonical positions in an error by the caller's node names.
-absl::Status NameFailedNodes(const absl::Status& status, const std::vector<std::string>& names) {
-  constexpr std::string_view kNameless = "node \"\"";
-  absl::optional<absl::Cord> payload = status.GetPayload(kFailedNode);
-  if (!payload.has_value()) return status;
-  std::string positions(*payload);
-  std::string_view rest = Message(status);
-  std::string message;
-  for (std::string_view position : StrSplit(positions, ' ')) {
-    size_t at = rest.find(kNameless);
-    auto node = static_cast<size_t>(std::stoll(std::string(position)));
-    if (at == std::string_view::npos || node >= names.size()) break;
-    message += StrCat(rest.substr(0, at), "node ", QuoteShort(names[node]));
-    rest.remove_prefix(at + kNameless.size());
-  }
-  return absl::Status(status.code(), StrCat(message, rest));
-}
-
-// Names the request's rules that an error is about. If it is about rules of the service only (they
-// precede the request's), the error becomes Internal: the request is not at fault.
-void BlameRules(const absl::Status& failed, const Rules& rules, const Rules& of_request,
-                absl::Status* named) {
-  absl::optional<absl::Cord> payload = failed.GetPayload(kFailedRules);
-  if (!payload.has_value()) return;
-  const size_t own = rules.size() - of_request.size();
-  std::vector<std::string> names;
-  const std::string positions(*payload);
-  for (std::string_view position : StrSplit(positions, ' ')) {
-    auto rule = static_cast<size_t>(std::stoll(std::string(position)));
-    if (rule >= own) names.push_back(rules[rule].name);
-  }
-  if (names.empty()) {
-    *named = Internal("a rule of this service (--rules-file): ", Message(*named));
-  } else {
-    named->SetPayload(kBlamedRules, absl::Cord(StrJoin(names, " ")));
-  }
-}
 
 // Graphs are shown as they come from import; all else comes from the plan's making.
 bool NeedsPlanning(const DumpKinds& dumps) {
@@ -63,51 +25,6 @@ std::shared_ptr<const TileSearch> SearchOf(const Plan& plan) {
 
 bool SameSearch(const TileSearch* a, const TileSearch* b) {
   return a == nullptr || b == nullptr ? a == b : DigestOf(*a) == DigestOf(*b);
-}
-
-void WarnSearch(const TileSearch& search, PlanReply* reply) {
-  if (search.level == 0) return;
-  if (search.state == TileSearchState::kNone) {
-    reply->warnings.push_back(
-        StrCat("opt_level ", search.level, ": no tiles were tried: ", search.reason));
-  }
-  if (search.state == TileSearchState::kCutShort) {
-    reply->warnings.push_back(
-        StrCat("opt_level ", search.level,
-               ": not all tiles were tried, the next request goes on: ", search.reason));
-  }
-}
-
-void WarnUnfused(const Plan& plan, PlanReply* reply) {
-  const size_t unfused = UnfusedNodesOf(plan).size();
-  if (unfused > 0) {
-    reply->warnings.push_back(
-        StrCat(unfused, " nodes are not fused: a kernel that held them failed"));
-  }
-  for (const auto& [name, reason] : UnusedOf(plan)) reply->warnings.push_back(reason);
-}
-
-void WarnSkipped(const Plan& plan, PlanReply* reply) {
-  for (const SkippedPass& skipped : plan.skipped_passes) {
-    reply->warnings.push_back(StrCat("the planner went without its pass ", skipped.pass,
-                                     ", which is a fault of ours; the plan is right and may be "
-                                     "slower: ",
-                                     skipped.reason));
-  }
-}
-
-void WarnUnverified(const Plan& plan, PlanReply* reply) {
-  std::map<std::string, int> kernels_by_reason;
-  for (size_t k = 0; k < reply->kernels.size(); ++k) {
-    const KernelStatus& status = reply->kernels[k];
-    if (status.state == KernelState::kReady && !status.check.verified) {
-      ++kernels_by_reason[status.check.reason];
-    }
-  }
-  for (const auto& [reason, kernels] : kernels_by_reason) {
-    reply->warnings.push_back(
-        StrCat(kernels, " of ", plan.kernels.size(), " kernels unverified: ", reason));
-  }
 }
 
 }  // namespace
@@ -154,79 +71,65 @@ absl::StatusOr<PlanReply> FusionPipeline::PlanFusion(const PlanRequest& request,
   }
   absl::Status answered = Answer(resolved->work, request, stages, &reply);
   if (!answered.ok()) {
-    absl::Status named = NameFailedNodes(answered, resolved->binding.nodes);
-    BlameRules(answered, resolved->work->options.rules, request.options.rules, &named);
-    return named;
+    return InCallersWords(answered, resolved->binding.nodes, resolved->work->options.rules,
+                          request.options.rules);
   }
-  WarnUnfused(reply.stored->plan, &reply);
-  WarnSkipped(reply.stored->plan, &reply);
-  WarnUnverified(reply.stored->plan, &reply);
-  WarnSearch(reply.stored->plan.search, &reply);
+  for (std::string& warning : WarningsOf(reply.stored->plan, reply.kernels)) {
+    reply.warnings.push_back(std::move(warning));
+  }
   reply.binding = resolved->binding;
   reply.stages = std::move(stages.times);
   reply.dumps = std::move(stages.dumps);
   return reply;
 }
 
-// Answers from the store, or makes and publishes the plan.
+// As the picture of core/README.md#life-of-a-request: lookup, plan, build, publish.
 absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& request,
                                     StageContext& stages, PlanReply* reply) {
-  ASSIGN_OR_RETURN(bool complete,
-                   RunStage(stages, "lookup", [&] { return LookUp(*asked, reply); }));
-  bool compile = request.mode != PlanMode::kPlanOnly;
-  bool known = reply->stored != nullptr;
-  // A search that is not over goes on when there is something to compile for.
-  const bool searches = known && compile && GoesOn(reply->stored->plan.search);
-  bool answered = known && (complete || !compile) && !searches;
-  if (answered) {
-    const std::string unwritten = store_.WhyUnwritten(reply->stored->key);
-    if (!unwritten.empty()) reply->warnings.push_back(StrCat(kNotStored, unwritten));
-    if (!NeedsPlanning(request.dumps)) return absl::OkStatus();
-  }
+  ASSIGN_OR_RETURN(const Known known,
+                   RunStage(stages, "lookup", [&] { return LookUp(*asked, request, reply); }));
+  if (known.answers) WarnUnwritten(reply);
+  if (known.answers && !NeedsPlanning(request.dumps)) return absl::OkStatus();
 
-  // A plan whose kernels or texts are missing is made again with the same restrictions.
-  UnfusedNodes unfused_nodes = known ? UnfusedNodesOf(reply->stored->plan) : UnfusedNodes();
-  WorkPtr work = WithUnused(asked, known ? UnusedOf(reply->stored->plan) : registry_.Quarantined());
-  if (known && !searches) work = WithSearch(work, SearchOf(reply->stored->plan));
-  ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned,
-                   Plan(work, unfused_nodes, stages, reply));
-  if (answered) return absl::OkStatus();
-  if (!known) reply->stored = planned->stored;
-  if (compile) {
-    std::shared_ptr<const StoredPlan> further = complete && searches ? reply->stored : nullptr;
-    RETURN_IF_ERROR(AnswerBuilt(work, request, planned, std::move(further), stages, reply));
-    UnfusedNodes built = UnfusedNodesOf(reply->stored->plan);
-    std::map<std::string, std::string> unused = UnusedOf(reply->stored->plan);
-    std::shared_ptr<const TileSearch> search = SearchOf(reply->stored->plan);
-    bool same = built == unfused_nodes && unused == UnusedOf(planned->stored->plan) &&
-                SameSearch(work->search.get(), search.get());
-    if (same || !NeedsPlanning(request.dumps)) return absl::OkStatus();
-    // A kernel failed and its nodes were planned apart, or other tiles are faster: the texts must
-    // be of that plan.
-    work = WithSearch(WithUnused(asked, std::move(unused)), std::move(search));
-    return Plan(work, built, stages, reply).status();
-  }
-  reply->kernels = builds_.Describe(reply->stored->plan);
-  return RunStage(stages, "publish",
-                  [&] {
-                    builds_.Publish(reply->stored, &reply->warnings, stages.owner);
-                    return absl::StatusOr<bool>(true);
-                  })
-      .status();
+  const WorkPtr work = WorkAfter(known, asked);
+  const UnfusedNodes unfused = known ? UnfusedNodesOf(known.stored->plan) : UnfusedNodes();
+  ASSIGN_OR_RETURN(std::shared_ptr<const Planned> planned, Plan(work, unfused, stages, reply));
+  if (known.answers) return absl::OkStatus();
+  if (request.mode == PlanMode::kPlanOnly) return AnswerPlanned(*planned, stages, reply);
+  RETURN_IF_ERROR(AnswerBuilt(work, request, planned, known, stages, reply));
+  return DumpBuilt(asked, *work, *planned, unfused, stages, reply);
 }
 
-// True if the store has the plan with all its kernels; puts what it has into the reply.
-absl::StatusOr<bool> FusionPipeline::LookUp(const Work& work, PlanReply* reply) {
+// Puts what the store has into the reply.
+absl::StatusOr<FusionPipeline::Known> FusionPipeline::LookUp(const Work& work,
+                                                             const PlanRequest& request,
+                                                             PlanReply* reply) {
   Found<StoredPlan> found = store_.GetPlan({work.key, work.full_key});
-  if (!found) return false;
+  if (!found) return Known();
   reply->stored = found.value;
   reply->cache = found.tier == Tier::kMemory ? CacheOutcome::kHitMemory : CacheOutcome::kHitStore;
   reply->kernels = builds_.Describe(found.value->plan);
-  const bool complete =
+  Known known{.stored = found.value};
+  known.complete =
       std::all_of(reply->kernels.begin(), reply->kernels.end(),
                   [](const KernelStatus& kernel) { return kernel.state == KernelState::kReady; });
-  if (complete) registry_.NoteReady(found.value->plan);
-  return complete;
+  if (known.complete) registry_.NoteReady(found.value->plan);
+  const bool compile = request.mode != PlanMode::kPlanOnly;
+  known.searches = compile && GoesOn(found.value->plan.search);
+  known.answers = (known.complete || !compile) && !known.searches;
+  return known;
+}
+
+void FusionPipeline::WarnUnwritten(PlanReply* reply) {
+  const std::string unwritten = store_.WhyUnwritten(reply->stored->key);
+  if (!unwritten.empty()) reply->warnings.push_back(StrCat(kNotStored, unwritten));
+}
+
+// A plan whose kernels or texts are missing is made again with the same restrictions.
+WorkPtr FusionPipeline::WorkAfter(const Known& known, const WorkPtr& asked) {
+  if (!known) return WithUnused(asked, registry_.Quarantined());
+  WorkPtr work = WithUnused(asked, UnusedOf(known.stored->plan));
+  return known.searches ? work : WithSearch(work, SearchOf(known.stored->plan));
 }
 
 PlannedOr FusionPipeline::Plan(const WorkPtr& work, const UnfusedNodes& unfused_nodes,
@@ -254,11 +157,22 @@ PlannedOr FusionPipeline::Plan(const WorkPtr& work, const UnfusedNodes& unfused_
   return planned;
 }
 
-// `known`: the stored plan with all its kernels, whose search was cut short; null: none.
+absl::Status FusionPipeline::AnswerPlanned(const Planned& planned, StageContext& stages,
+                                           PlanReply* reply) {
+  reply->stored = planned.stored;
+  reply->kernels = builds_.Describe(reply->stored->plan);
+  return RunStage(stages, "publish",
+                  [&] {
+                    builds_.Publish(reply->stored, &reply->warnings, stages.owner);
+                    return absl::StatusOr<bool>(true);
+                  })
+      .status();
+}
+
 absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest& request,
-                                         std::shared_ptr<const Planned> planned,
-                                         std::shared_ptr<const StoredPlan> known,
-                                         StageContext& stages, PlanReply* reply) {
+                                         const std::shared_ptr<const Planned>& planned,
+                                         const Known& known, StageContext& stages,
+                                         PlanReply* reply) {
   bool by_deadline = request.mode == PlanMode::kByDeadline;
   CancelToken patience(stages.cancel, clock_.Now() + request.ready_within);
   reply->stored = planned->stored;  // the one whose kernels are started now
@@ -280,8 +194,8 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
   }
   reply->warnings.insert(reply->warnings.end(), (*built)->warnings.begin(),
                          (*built)->warnings.end());
-  if (known != nullptr && (*built)->unsearched.has_value()) {
-    reply->stored = std::move(known);
+  if (known.complete && (*built)->unsearched.has_value()) {
+    reply->stored = known.stored;  // no search ran now; that plan has what earlier ones found
     reply->kernels = builds_.Describe(reply->stored->plan);
     return absl::OkStatus();
   }
@@ -291,6 +205,23 @@ absl::Status FusionPipeline::AnswerBuilt(const WorkPtr& work, const PlanRequest&
     reply->kernels.push_back(ReadyStatus(*(*built)->kernels[k], (*built)->found[k]));
   }
   return absl::OkStatus();
+}
+
+// Texts must be of the plan that is answered. That is not `planned` if a kernel failed and its
+// nodes were planned apart, or if other tiles are faster.
+absl::Status FusionPipeline::DumpBuilt(const WorkPtr& asked, const Work& work,
+                                       const Planned& planned, const UnfusedNodes& unfused,
+                                       StageContext& stages, PlanReply* reply) {
+  if (!NeedsPlanning(stages.wanted)) return absl::OkStatus();
+  const fusion::Plan& built = reply->stored->plan;
+  const UnfusedNodes apart = UnfusedNodesOf(built);
+  const std::map<std::string, std::string> unused = UnusedOf(built);
+  const std::shared_ptr<const TileSearch> search = SearchOf(built);
+  if (apart == unfused && unused == UnusedOf(planned.stored->plan) &&
+      SameSearch(work.search.get(), search.get())) {
+    return absl::OkStatus();
+  }
+  return Plan(WithSearch(WithUnused(asked, unused), search), apart, stages, reply).status();
 }
 
 KernelReply FusionPipeline::GetKernel(const Digest& key, const CancelToken& cancel,

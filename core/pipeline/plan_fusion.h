@@ -115,15 +115,29 @@ class FusionPipeline {
   std::map<std::string, int64_t> skipped_passes() const { return planning_.skipped_passes(); }
 
  private:
+  // What the store has for a request.
+  struct Known {
+    std::shared_ptr<const StoredPlan> stored = nullptr;  // null: nothing
+    bool complete = false;                               // `stored` has all its kernels
+    bool searches = false;  // its search goes on, because this request compiles
+    bool answers = false;   // it is the whole answer, texts aside
+
+    explicit operator bool() const { return stored != nullptr; }
+  };
+
   absl::Status Answer(const WorkPtr& asked, const PlanRequest& request, StageContext& stages,
                       PlanReply* reply);
-  absl::StatusOr<bool> LookUp(const Work& work, PlanReply* reply);
+  absl::StatusOr<Known> LookUp(const Work& work, const PlanRequest& request, PlanReply* reply);
+  void WarnUnwritten(PlanReply* reply);
+  WorkPtr WorkAfter(const Known& known, const WorkPtr& asked);
   PlannedOr Plan(const WorkPtr& work, const UnfusedNodes& unfused_nodes, StageContext& stages,
                  PlanReply* reply);
+  absl::Status AnswerPlanned(const Planned& planned, StageContext& stages, PlanReply* reply);
   absl::Status AnswerBuilt(const WorkPtr& work, const PlanRequest& request,
-                           std::shared_ptr<const Planned> planned,
-                           std::shared_ptr<const StoredPlan> known, StageContext& stages,
-                           PlanReply* reply);
+                           const std::shared_ptr<const Planned>& planned, const Known& known,
+                           StageContext& stages, PlanReply* reply);
+  absl::Status DumpBuilt(const WorkPtr& asked, const Work& work, const Planned& planned,
+                         const UnfusedNodes& unfused, StageContext& stages, PlanReply* reply);
 
   const Toolchain& toolchain_;
   Store& store_;

@@ -2,6 +2,7 @@
 
 #include "core/codegen/backend.h"
 #include "core/device/host_cpu.h"
+#include "core/tune/timing_conditions.h"
 
 namespace fusion {
 namespace {
@@ -11,6 +12,21 @@ int64_t MovedBytes(const Estimate& e) {
 }
 
 }  // namespace
+
+TileSearch StartOfSearch(int level, const DeviceSpec& device, bool family, bool guard) {
+  TileSearch out{.level = level};
+  if (family) {
+    out.reason = "dims are left open: tiles that are best for some of their values are not for all";
+  } else if (guard) {
+    out.reason = "kernels that check their accesses are not for measuring";
+  } else if (!FindBackend(device.backend).ok()) {
+    out.reason = StrCat("no code generator for target ", Quote(device.name));
+  } else {
+    out.state = TileSearchState::kPending;
+    out.reason = "nothing has been timed yet";
+  }
+  return out;
+}
 
 PlanSearch::PlanSearch(const Work& work, const Planned& planned, const Toolchain& toolchain,
                        const CancelToken& until)

@@ -3,11 +3,14 @@
 #include <memory>
 
 #include "core/compile/toolchain.h"
-#include "core/pipeline/kernels/tile_search.h"
 #include "core/pipeline/planning.h"
 #include "core/plan/cost/tile_candidates.h"
+#include "core/tune/tile_search.h"
 
 namespace fusion {
+
+/// The initial search of a plan with opt level `level`: kPending, or kNone with the reason.
+TileSearch StartOfSearch(int level, const DeviceSpec& device, bool family, bool guard);
 
 /// The tiling candidates of a plan whose search is pending. Candidates of a kernel are generated
 /// when the search reaches that kernel. Not thread-safe; refers to all constructor arguments.

@@ -8,7 +8,7 @@
 #include "core/base/unix_time.h"
 #include "core/graph/heap_bytes.h"
 #include "core/pipeline/kernels/kernels.h"
-#include "core/pipeline/kernels/tile_search.h"
+#include "core/pipeline/plan_search.h"
 #include "core/pipeline/requests/lock.h"
 #include "core/plan/planner.h"
 

@@ -11,7 +11,7 @@
 #include "core/cache/store.h"
 #include "core/compile/quarantine.h"
 #include "core/compile/worker_pool.h"
-#include "core/pipeline/kernels/tile_search.h"
+#include "core/tune/tile_search.h"
 #include "server/transport/http_server.h"
 
 namespace fusion {

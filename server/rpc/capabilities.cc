@@ -6,7 +6,7 @@
 #include "core/import/import.h"
 #include "core/import/sources/supported_ops.h"
 #include "core/onnx/limits.h"
-#include "core/pipeline/kernels/tile_search.h"
+#include "core/tune/tile_search.h"
 #include "core/tensor/shape.h"
 #include "core/wire/basics/limits.h"
 #include "core/wire/plan.h"

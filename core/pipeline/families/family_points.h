@@ -13,8 +13,9 @@ using Units = std::vector<int64_t>;
 // This file chooses the values of a family's symbols at which something is imported, planned or
 // checked.
 
-/// By symbol: whether a short range (below 256 units) gives its members values within the range.
-/// Otherwise its members get primes beyond it. Members of a long range are always within it.
+/// By symbol: whether the members of a short range (below 256 units) are values within the range
+/// (true), or primes above its largest value (false). Has no meaning for long ranges: their members
+/// are always within the range.
 using Inside = std::vector<bool>;
 
 /// The choices of Inside to try, in this order: none, the short ranges with at least 8 units, each
@@ -22,9 +23,10 @@ using Inside = std::vector<bool>;
 /// values within a range of few units may not tell products of dims apart.
 std::vector<Inside> MemberPlaces(const std::vector<DimRange>& symbols);
 
-/// The members of a family: primes below the largest value of a long range (a table may end there);
-/// for a short range as `inside` says. Of two symbols whose ranges overlap, neither is the larger
-/// one at every point.
+/// The points (one value for each symbol) at which the members of a family are imported. Long
+/// ranges: primes below the largest value, since a table of the model may end there. Short ranges:
+/// as `inside` says. Of two symbols whose ranges overlap, neither has the larger value at every
+/// point.
 std::vector<std::vector<int64_t>> MemberPoints(const std::vector<DimRange>& symbols,
                                                const Inside& inside);
 
@@ -38,8 +40,8 @@ struct CheckPointList {
   bool exhaustive = false;  // `units` are all combinations of values
 };
 
-/// Points with every symbol at an end of its range: all of them for up to 4 symbols; else those
-/// with one symbol at the other end than all others.
+/// Points with every symbol at the lower or upper end of its range. Up to 4 symbols: all of these
+/// points, 2^n. More: the points where one symbol is at the other end than all others, 2 n.
 std::vector<std::vector<int64_t>> Corners(const std::vector<DimRange>& symbols);
 
 /// All combinations if there are at most 16. Else the corners, the ends of each range and their

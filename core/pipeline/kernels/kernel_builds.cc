@@ -45,15 +45,6 @@ int64_t KernelBuilds::ForgetFailures(const std::vector<Digest>& keys, bool all) 
   return known;
 }
 
-bool IsKernelsFault(const absl::Status& status) {
-  return absl::IsInternal(status) || absl::IsDeadlineExceeded(status) || absl::IsAborted(status) ||
-         absl::IsUnimplemented(status);
-}
-
-bool MayPass(const absl::Status& status) {
-  return absl::IsDeadlineExceeded(status) || absl::IsAborted(status);
-}
-
 KernelBuilds::Claim::Claim(KernelBuilds* builds, const Digest& key,
                            std::shared_ptr<const CompileTicket> ticket, bool from_beside)
     : builds_(builds), key_(key), ticket_(std::move(ticket)), from_beside_(from_beside) {}

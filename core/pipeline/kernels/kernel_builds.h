@@ -12,19 +12,11 @@
 #include "core/base/threads/cancel.h"
 #include "core/base/threads/mutex.h"
 #include "core/cache/memory/failure_cache.h"
+#include "core/compile/kernel_failure.h"
 #include "core/compile/quarantine.h"
 #include "core/compile/worker_pool.h"
 
 namespace fusion {
-
-/// True for failures of a kernel itself, which would recur: it cannot be generated, does not
-/// compile, fails its check, kills its worker, or exceeds a limit. False for a busy or stopping
-/// server.
-bool IsKernelsFault(const absl::Status& status);
-
-/// True for a kernel's failure that may not recur: a limit exceeded on a busy machine, or a worker
-/// that died, perhaps for another reason.
-bool MayPass(const absl::Status& status);
 
 /// Kernel builds under way. Concurrent builds of one key are merged, and a build can be joined
 /// until its kernel is published. Remembers failures for a while, and in `quarantine` (may be null)

@@ -31,6 +31,7 @@ set(sees_cache wire)
 set(sees_learn cache)
 set(sees_compile bundle device)
 set(sees_check compile runtime schedule)
+set(sees_tune compile)
 
 function(closure layer out)
   set(all ${layer})

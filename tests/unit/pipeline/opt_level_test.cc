@@ -6,7 +6,7 @@
 #include "core/base/files/file.h"
 #include "core/cache/rocks/rocks_store.h"
 #include "core/onnx/reference_weights.h"
-#include "core/pipeline/kernels/tile_search.h"
+#include "core/tune/tile_search.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/pipeline/requests/lock.h"
 #include "core/wire/options/tile_search.h"

@@ -1,11 +1,10 @@
-#include "core/pipeline/kernels/tile_search.h"
+#include "core/tune/tile_search.h"
 
 #include <algorithm>
 #include <cmath>
 
 #include "core/base/median_interval.h"
-#include "core/codegen/backend.h"
-#include "core/pipeline/kernels/kernel_builds.h"
+#include "core/compile/kernel_failure.h"
 
 namespace fusion {
 namespace {
@@ -350,40 +349,4 @@ TileSearch SearchTiles(const SearchTask& task, TileBench& bench, const CancelTok
   out.seconds = ToMilliseconds(clock.Now() - start) / 1e3;
   return out;
 }
-
-TileSearch StartOfSearch(int level, const DeviceSpec& device, bool family, bool guard) {
-  TileSearch out{.level = level};
-  if (family) {
-    out.reason = "dims are left open: tiles that are best for some of their values are not for all";
-  } else if (guard) {
-    out.reason = "kernels that check their accesses are not for measuring";
-  } else if (!FindBackend(device.backend).ok()) {
-    out.reason = StrCat("no code generator for target ", Quote(device.name));
-  } else {
-    out.state = TileSearchState::kPending;
-    out.reason = "nothing has been timed yet";
-  }
-  return out;
-}
-
-int64_t DisplacedBytes(const DeviceSpec& device, int64_t others_bytes, int64_t most) {
-  int64_t bytes = 0;
-  for (size_t l = 0; l + 1 < device.levels.size(); ++l) {
-    const MemoryLevel& level = device.levels[l];
-    const int64_t all = level.bytes * (level.shared ? 1 : device.threads);
-    if (others_bytes >= all) bytes = std::max(bytes, 2 * all);
-  }
-  return std::min(bytes, most);
-}
-
-int64_t MostDisplacedBytes(const Target& machine) {
-  const int64_t known = std::max(machine.l2_bytes * machine.threads, machine.l3_bytes);
-  return known > 0 ? std::min(2 * known, kMostDisplacedBytes) : kMostDisplacedBytes;
-}
-
-std::string MachineName(const Target& machine) {
-  if (machine.vendor.empty()) return "unknown";
-  return StrCat(machine.vendor, " family ", machine.family, " model ", machine.model);
-}
-
 }  // namespace fusion

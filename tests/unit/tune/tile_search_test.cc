@@ -1,4 +1,4 @@
-#include "core/pipeline/kernels/tile_search.h"
+#include "core/tune/tile_search.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -413,41 +413,6 @@ TEST_F(SearchTilesTest, WhatTakesNoPartIsSaid) {
   EXPECT_EQ(none.state, TileSearchState::kDone);
   EXPECT_THAT(none.reason, HasSubstr("no kernel to search for"));
   EXPECT_EQ(Search({KernelOf("a", 0)}).kernels.at(0).chosen, 0);
-}
-
-TEST(StartOfSearch, SaysWhyThereIsNone) {
-  DeviceSpec device{.name = "toy", .backend = "cpu"};
-  EXPECT_EQ(StartOfSearch(1, device, false, false).state, TileSearchState::kPending);
-  EXPECT_THAT(StartOfSearch(1, device, true, false).reason, HasSubstr("dims are left open"));
-  EXPECT_THAT(StartOfSearch(1, device, false, true).reason, HasSubstr("check their accesses"));
-  device.backend = "abacus";
-  const TileSearch none = StartOfSearch(2, device, false, false);
-  EXPECT_EQ(none.state, TileSearchState::kNone);
-  EXPECT_EQ(none.reason, "no code generator for target \"toy\"");
-  EXPECT_EQ(none.level, 2);
-}
-
-TEST(DisplacedBytes, AreThoseOfTheCachesThatOtherKernelsFill) {
-  DeviceSpec device{.threads = 2,
-                    .levels = {{.name = "l1", .bytes = 100},
-                               {.name = "l2", .bytes = 1000},
-                               {.name = "l3", .bytes = 10000, .shared = true},
-                               {.name = "memory", .shared = true}}};
-  const int64_t any = INT64_MAX;
-  EXPECT_EQ(DisplacedBytes(device, 0, any), 0) << "a plan of one kernel finds what it left";
-  EXPECT_EQ(DisplacedBytes(device, 199, any), 0);
-  EXPECT_EQ(DisplacedBytes(device, 200, any), 400);
-  EXPECT_EQ(DisplacedBytes(device, 2500, any), 4000);
-  EXPECT_EQ(DisplacedBytes(device, int64_t{1} << 40, any), 20000);
-  EXPECT_EQ(DisplacedBytes(device, int64_t{1} << 40, 5000), 5000);
-}
-
-TEST(DisplacedBytes, AreNoMoreThanTheMachineHasCaches) {
-  EXPECT_EQ(MostDisplacedBytes({.l2_bytes = 1 << 20, .l3_bytes = 8 << 20, .threads = 4}), 16 << 20);
-  EXPECT_EQ(MostDisplacedBytes({.l2_bytes = 2 << 20, .l3_bytes = 4 << 20, .threads = 16}),
-            64 << 20);
-  EXPECT_EQ(MostDisplacedBytes({.l3_bytes = int64_t{1} << 40}), kMostDisplacedBytes);
-  EXPECT_EQ(MostDisplacedBytes({}), kMostDisplacedBytes) << "unknown";
 }
 
 }  // namespace
