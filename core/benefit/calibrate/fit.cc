@@ -1,0 +1,299 @@
+#include "core/benefit/calibrate/fit.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <tuple>
+
+#include "core/base/quantile.h"
+#include "core/benefit/calibrate/robust.h"
+
+namespace fusion {
+namespace {
+
+// Steps of the two nested iterations, and when they end: factors that change by less than 0.01 %.
+constexpr int kMaxRounds = 20;
+constexpr int kMaxSteps = 20;
+constexpr double kSmallStep = 1e-4;
+// For derivatives of ln(time) by ln(factor): the time is linear in a factor but for two maxima.
+constexpr double kDifference = 1e-4;
+
+// One kernel as one voter measured it.
+struct Observation {
+  const TimingRecord* record = nullptr;
+  double ln_us = 0;
+  double weight = 0;
+  size_t voter = 0;
+};
+
+// The factors as a vector of their logarithms.
+class Parameters {
+ public:
+  explicit Parameters(const std::vector<Observation>& observations) {
+    std::set<std::string> types;
+    for (const Observation& o : observations) {
+      if (o.record->terms.product_us > 0) types.insert(o.record->terms.product_type);
+    }
+    types_.assign(types.begin(), types.end());
+  }
+
+  size_t size() const { return kCommon + types_.size(); }
+
+  CostFactors Factors(const std::vector<double>& x) const {
+    CostFactors out{.launch = std::exp(x[0]),
+                    .barrier = std::exp(x[1]),
+                    .task = std::exp(x[2]),
+                    .element = std::exp(x[3]),
+                    .shared = std::exp(x[4]),
+                    .memory = std::exp(x[5])};
+    for (size_t t = 0; t < types_.size(); ++t) out.product[types_[t]] = std::exp(x[kCommon + t]);
+    return out;
+  }
+
+ private:
+  static constexpr size_t kCommon = 6;
+  std::vector<std::string> types_;
+};
+
+// Medians by voter and kernel. The weights of all voters are equal, and sum up to the number of
+// different kernels, so that the prior keeps its meaning.
+std::vector<Observation> Merge(const std::vector<TimingRecord>& records, const FitOptions& options,
+                               std::vector<std::string>* voters) {
+  std::map<std::string, std::map<std::string, std::vector<const TimingRecord*>>> merged;
+  std::set<std::string> kernels;
+  for (const TimingRecord& r : records) {
+    if (!std::isfinite(r.measured_us) || r.measured_us <= 0 || TimeOf(r.terms, {}) <= 0) continue;
+    merged[r.voter][r.kernel].push_back(&r);
+    kernels.insert(r.kernel);
+  }
+  std::vector<Observation> out;
+  for (const auto& [voter, by_kernel] : merged) {
+    double total = 0;
+    const size_t first = out.size();
+    for (const auto& [kernel, same] : by_kernel) {
+      std::vector<double> ln_us;
+      std::vector<double> spreads;
+      for (const TimingRecord* r : same) {
+        ln_us.push_back(std::log(r->measured_us));
+        spreads.push_back(r->spread);
+      }
+      const double spread = Quantile(std::move(spreads), 0.5) / options.huber;
+      out.push_back({.record = same.front(),
+                     .ln_us = Quantile(std::move(ln_us), 0.5),
+                     .weight = 1 / (1 + spread * spread),
+                     .voter = voters->size()});
+      total += out.back().weight;
+    }
+    const double share = static_cast<double>(kernels.size()) / static_cast<double>(merged.size());
+    for (size_t i = first; i < out.size(); ++i) out[i].weight *= share / total;
+    voters->push_back(voter);
+  }
+  return out;
+}
+
+class Fitter {
+ public:
+  Fitter(std::vector<Observation> observations, size_t voters, const FitOptions& options)
+      : observations_(std::move(observations)),
+        options_(options),
+        parameters_(observations_),
+        x_(parameters_.size(), 0),
+        offsets_(voters, 0) {}
+
+  void Run() {
+    for (int round = 0; round < kMaxRounds; ++round) {
+      const std::vector<double> before = x_;
+      MoveOffsets();
+      for (int step = 0; step < kMaxSteps && Step(); ++step) {
+      }
+      double moved = 0;
+      for (size_t i = 0; i < x_.size(); ++i) moved = std::max(moved, std::abs(x_[i] - before[i]));
+      if (moved < kSmallStep) break;
+    }
+    MoveOffsets();
+  }
+
+  CostFactors factors() const { return parameters_.Factors(x_); }
+  const std::vector<double>& offsets() const { return offsets_; }
+  const std::vector<Observation>& observations() const { return observations_; }
+  // ln(measured / expected) without the offset of the voter.
+  double ResidualOf(const Observation& o) const { return LeftOf(o, factors()); }
+
+ private:
+  double LeftOf(const Observation& o, const CostFactors& factors) const {
+    return o.ln_us - std::log(TimeOf(o.record->terms, factors)) - offsets_[o.voter];
+  }
+
+  // With one voter the device is what it measures.
+  void MoveOffsets() {
+    if (offsets_.size() < 2) return;
+    const CostFactors now = factors();
+    std::vector<std::vector<Weighted>> left(offsets_.size());
+    for (const Observation& o : observations_) {
+      left[o.voter].push_back({LeftOf(o, now) + offsets_[o.voter], o.weight});
+    }
+    std::vector<Weighted> all;
+    for (size_t v = 0; v < left.size(); ++v) {
+      offsets_[v] = WeightedMedian(left[v]);
+      all.push_back({offsets_[v], 1});
+    }
+    const double middle = WeightedMedian(all);
+    for (double& offset : offsets_) offset -= middle;
+  }
+
+  double Loss(const std::vector<double>& x) const {
+    const CostFactors factors = parameters_.Factors(x);
+    double loss = 0;
+    for (const Observation& o : observations_) loss += o.weight * HuberOf(LeftOf(o, factors));
+    for (double value : x) loss += options_.prior_records * HuberOf(value);
+    return loss;
+  }
+
+  double HuberOf(double r) const {
+    const double huber = options_.huber;
+    return std::abs(r) <= huber ? r * r / 2 : huber * (std::abs(r) - huber / 2);
+  }
+  // The weight with which the square of `r` has the slope of HuberOf.
+  double HuberWeight(double r) const {
+    return std::min(1.0, options_.huber / std::max(std::abs(r), 1e-12));
+  }
+
+  // One Levenberg-Marquardt step on the reweighted problem; false if none makes the loss smaller.
+  bool Step() {
+    const size_t n = x_.size();
+    const CostFactors now = factors();
+    std::vector<std::vector<double>> normal(n, std::vector<double>(n, 0));
+    std::vector<double> right(n, 0);
+    for (size_t i = 0; i < n; ++i) {
+      normal[i][i] = options_.prior_records * HuberWeight(x_[i]);
+      right[i] = -normal[i][i] * x_[i];
+    }
+    std::vector<CostFactors> moved;
+    for (size_t i = 0; i < n; ++i) {
+      std::vector<double> x = x_;
+      x[i] += kDifference;
+      moved.push_back(parameters_.Factors(x));
+    }
+    for (const Observation& o : observations_) {
+      const double ln_time = std::log(TimeOf(o.record->terms, now));
+      const double r = LeftOf(o, now);
+      const double weight = o.weight * HuberWeight(r);
+      std::vector<double> slope(n);
+      for (size_t i = 0; i < n; ++i) {
+        slope[i] = (std::log(TimeOf(o.record->terms, moved[i])) - ln_time) / kDifference;
+      }
+      for (size_t i = 0; i < n; ++i) {
+        right[i] += weight * slope[i] * r;
+        for (size_t j = 0; j < n; ++j) normal[i][j] += weight * slope[i] * slope[j];
+      }
+    }
+    const double loss = Loss(x_);
+    for (; damping_ < 1e6; damping_ *= 10) {
+      const std::vector<double> step = Solve(normal, right, damping_);
+      std::vector<double> x = x_;
+      double largest = 0;
+      for (size_t i = 0; i < n; ++i) {
+        x[i] = std::clamp(x[i] + step[i], std::log(kLeastFactor), std::log(kMostFactor));
+        largest = std::max(largest, std::abs(x[i] - x_[i]));
+      }
+      if (Loss(x) >= loss) continue;
+      x_ = std::move(x);
+      damping_ = std::max(damping_ / 10, 1e-6);
+      return largest >= kSmallStep;
+    }
+    damping_ = 1e-3;
+    return false;
+  }
+
+  // (normal + damping * diagonal) * step = right, by Gaussian elimination with pivots. The matrix
+  // is positive definite, because of the prior.
+  static std::vector<double> Solve(std::vector<std::vector<double>> a, std::vector<double> b,
+                                   double damping) {
+    const size_t n = b.size();
+    for (size_t i = 0; i < n; ++i) a[i][i] *= 1 + damping;
+    for (size_t i = 0; i < n; ++i) {
+      for (size_t row = i + 1; row < n; ++row) {
+        const double times = a[row][i] / a[i][i];
+        for (size_t j = i; j < n; ++j) a[row][j] -= times * a[i][j];
+        b[row] -= times * b[i];
+      }
+    }
+    for (size_t i = n; i-- > 0;) {
+      for (size_t j = i + 1; j < n; ++j) b[i] -= a[i][j] * b[j];
+      b[i] /= a[i][i];
+    }
+    return b;
+  }
+
+  std::vector<Observation> observations_;
+  const FitOptions& options_;
+  Parameters parameters_;
+  std::vector<double> x_;
+  std::vector<double> offsets_;  // ln, by voter
+  double damping_ = 1e-3;
+};
+
+// One value a kernel: the median over its voters.
+std::map<KernelClass, Residual> FitResiduals(const Fitter& fitter, const FitOptions& options) {
+  std::map<KernelClass, std::map<std::string, std::vector<double>>> left;
+  std::map<KernelClass, std::set<size_t>> voters;
+  for (const Observation& o : fitter.observations()) {
+    const KernelClass of{o.record->bound, o.record->form};
+    left[of][o.record->kernel].push_back(fitter.ResidualOf(o));
+    voters[of].insert(o.voter);
+  }
+  std::map<KernelClass, Residual> out;
+  for (const auto& [of, by_kernel] : left) {
+    std::vector<double> values;
+    for (const auto& [kernel, ln] : by_kernel) values.push_back(Quantile(ln, 0.5));
+    const auto n = static_cast<double>(values.size());
+    const double ln = HodgesLehmann(values) * n / (n + options.shrinkage);
+    out[of] = {.factor = std::clamp(std::exp(ln), kLeastResidual, kMostResidual),
+               .kernels = static_cast<int64_t>(values.size()),
+               .voters = static_cast<int64_t>(voters[of].size())};
+  }
+  return out;
+}
+
+}  // namespace
+
+double DeviceFit::FactorOf(const KernelClass& of) const {
+  auto known = residuals.find(of);
+  return known == residuals.end() ? 1 : known->second.factor;
+}
+
+double ExpectedUs(const DeviceFit& fit, const CostTerms& terms, const KernelClass& of) {
+  return TimeOf(terms, fit.factors) * fit.FactorOf(of);
+}
+
+DeviceFit FitDevice(const std::vector<TimingRecord>& records, const FitOptions& options) {
+  DeviceFit out;
+  std::vector<std::string> voters;
+  std::vector<Observation> observations = Merge(records, options, &voters);
+  if (observations.empty()) return out;
+  Fitter fitter(std::move(observations), voters.size(), options);
+  fitter.Run();
+  out.factors = fitter.factors();
+  out.residuals = FitResiduals(fitter, options);
+  for (size_t v = 0; v < voters.size(); ++v) {
+    out.machines[voters[v]] = std::exp(fitter.offsets()[v]);
+  }
+  std::set<std::string> kernels;
+  std::vector<double> before;
+  std::vector<double> after;
+  for (const Observation& o : fitter.observations()) {
+    const TimingRecord& r = *o.record;
+    kernels.insert(r.kernel);
+    const double offset = fitter.offsets()[o.voter];
+    before.push_back(std::abs(o.ln_us - std::log(TimeOf(r.terms, {}))));
+    const double expected = ExpectedUs(out, r.terms, {r.bound, r.form});
+    after.push_back(std::abs(o.ln_us - std::log(expected) - offset));
+  }
+  out.records = static_cast<int64_t>(records.size());
+  out.kernels = static_cast<int64_t>(kernels.size());
+  out.error_before = Quantile(std::move(before), 0.5);
+  out.error_after = Quantile(std::move(after), 0.5);
+  return out;
+}
+
+}  // namespace fusion

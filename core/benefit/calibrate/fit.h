@@ -1,0 +1,94 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/benefit/calibrate/terms.h"
+
+namespace fusion {
+
+/// A measured kernel, or a candidate that lost a race. A plain value.
+struct TimingRecord {
+  std::string voter;   // machine and tenant: however many records they send, they have one vote
+  std::string kernel;  // equal for records of the same kernel
+  std::string bound;   // BoundOf the estimate
+  std::string form;    // of the kernel: "product", "streamed product", "reduction", "element-wise"
+  CostTerms terms;     // with the constants of the spec
+  double measured_us = 0;  // median; above 0
+  double spread = 0;  // half of the 95 % interval of the median, as a fraction of it; at least 0
+};
+
+/// A class of kernels whose estimates are wrong in the same way.
+struct KernelClass {
+  std::string bound;
+  std::string form;
+
+  auto operator<=>(const KernelClass&) const = default;
+};
+
+/// What is left of ln(measured / estimated) in a class.
+struct Residual {
+  double factor = 1;    // on the time of a kernel of this class: 0.5..2
+  int64_t kernels = 0;  // different ones that it is fitted to
+  int64_t voters = 0;
+
+  bool operator==(const Residual&) const = default;
+};
+
+/// Fitted constants of one device, with one number of threads and one instruction set.
+struct DeviceFit {
+  CostFactors factors;
+  std::map<KernelClass, Residual> residuals;
+  /// exp of the median of ln(measured / estimated) by voter, relative to all voters. A machine that
+  /// is slow as a whole has one far from 1, and moves neither factors nor residuals.
+  std::map<std::string, double> machines;
+  int64_t records = 0;
+  int64_t kernels = 0;
+  /// Over the kernels of the fit, before it and after: median of |ln(measured / estimated)|.
+  double error_before = 0;
+  double error_after = 0;
+
+  double FactorOf(const KernelClass& of) const;
+  bool operator==(const DeviceFit&) const = default;
+};
+
+struct FitOptions {
+  /// Pull of each factor towards 1: as many kernels whose time depends on that factor alone and
+  /// that say 1. So a factor that few kernels depend on stays where the spec has it.
+  double prior_records = 3;
+  /// Beyond this ln ratio a record counts by its sign only (Huber's loss).
+  double huber = 0.1;
+  /// Residuals are shrunk by n / (n + shrinkage), n: kernels of the class.
+  double shrinkage = 8;
+};
+
+/// Least and largest factor of the constants, and of a residual.
+inline constexpr double kLeastFactor = 1.0 / 64;
+inline constexpr double kMostFactor = 64;
+inline constexpr double kLeastResidual = 0.5;
+inline constexpr double kMostResidual = 2;
+
+/// Fits constants to records of one device.
+///
+///   ln m_i = ln TimeOf(terms_i, exp(x)) + s_v(i) + r_class(i) + noise
+///
+/// 1. Records are merged by voter and kernel (median of ln m and of the spread). Each voter has the
+///    same total weight; within it a kernel has the weight 1 / (1 + (spread / huber)^2).
+/// 2. x, the ln of the factors: minimum of the sum of weights * Huber(residual) plus the prior
+///    prior_records * Huber(x), by iteratively reweighted Levenberg-Marquardt steps. s, the offset
+///    of each voter: the weighted median of its residuals, less the median over voters; 0 if there
+///    is one voter only. Sources: P. J. Huber, "Robust Estimation of a Location Parameter", Annals
+///    of Mathematical Statistics 35 (1964); D. W. Marquardt, "An Algorithm for Least-Squares
+///    Estimation of Nonlinear Parameters", SIAM J. Appl. Math. 11 (1963).
+/// 3. r, the residual of each class: HodgesLehmann of what is left, by kernel, shrunk and clamped.
+///
+/// A pure function; the order of the records does not matter. O(records * factors * steps). Records
+/// whose measured_us is not positive and finite are left out. Without records all factors are 1.
+DeviceFit FitDevice(const std::vector<TimingRecord>& records, const FitOptions& options = {});
+
+/// The time that `fit` expects of a kernel, in microseconds.
+double ExpectedUs(const DeviceFit& fit, const CostTerms& terms, const KernelClass& of);
+
+}  // namespace fusion

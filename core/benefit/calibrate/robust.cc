@@ -1,0 +1,96 @@
+#include "core/benefit/calibrate/robust.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/base/check.h"
+#include "core/base/quantile.h"
+
+namespace fusion {
+namespace {
+
+// Rank of each value, 1 for the smallest; equal values get the mean of their ranks.
+std::vector<double> RanksOf(const std::vector<double>& values) {
+  std::vector<size_t> order(values.size());
+  std::iota(order.begin(), order.end(), size_t{0});
+  std::sort(order.begin(), order.end(), [&](size_t a, size_t b) { return values[a] < values[b]; });
+  std::vector<double> ranks(values.size());
+  for (size_t begin = 0; begin < order.size();) {
+    size_t end = begin;
+    while (end < order.size() && values[order[end]] == values[order[begin]]) ++end;
+    const double shared = static_cast<double>(begin + end + 1) / 2;
+    for (size_t i = begin; i < end; ++i) ranks[order[i]] = shared;
+    begin = end;
+  }
+  return ranks;
+}
+
+}  // namespace
+
+double WeightedMedian(std::vector<Weighted> values) {
+  FUSION_CHECK(!values.empty(), "a median of something");
+  std::sort(values.begin(), values.end(),
+            [](const Weighted& a, const Weighted& b) { return a.value < b.value; });
+  double total = 0;
+  for (const Weighted& v : values) total += v.weight;
+  double below = 0;
+  for (size_t i = 0; i < values.size(); ++i) {
+    below += values[i].weight;
+    // Weights are sums of fractions: take what is equal but for rounding as equal.
+    if (std::abs(below - total / 2) <= 1e-12 * total && i + 1 < values.size()) {
+      return (values[i].value + values[i + 1].value) / 2;
+    }
+    if (below > total / 2) return values[i].value;
+  }
+  return values.back().value;
+}
+
+double HodgesLehmann(std::vector<double> values) {
+  FUSION_CHECK(!values.empty(), "a location of something");
+  std::sort(values.begin(), values.end());
+  if (values.size() > kMaxPairedValues) {
+    std::vector<double> picked;
+    for (size_t i = 0; i < kMaxPairedValues; ++i) {
+      const double part = (static_cast<double>(i) + 0.5) / static_cast<double>(kMaxPairedValues);
+      picked.push_back(QuantileOfSorted(values, part));
+    }
+    values = std::move(picked);
+  }
+  std::vector<double> means;
+  means.reserve(values.size() * (values.size() + 1) / 2);
+  for (size_t i = 0; i < values.size(); ++i) {
+    for (size_t j = i; j < values.size(); ++j) means.push_back((values[i] + values[j]) / 2);
+  }
+  return Quantile(std::move(means), 0.5);
+}
+
+double RankCorrelation(const std::vector<double>& a, const std::vector<double>& b) {
+  FUSION_CHECK(a.size() == b.size() && a.size() >= 2, "two sequences of one length");
+  const std::vector<double> x = RanksOf(a);
+  const std::vector<double> y = RanksOf(b);
+  const double mean = static_cast<double>(a.size() + 1) / 2;
+  double xy = 0;
+  double xx = 0;
+  double yy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean) * (y[i] - mean);
+    xx += (x[i] - mean) * (x[i] - mean);
+    yy += (y[i] - mean) * (y[i] - mean);
+  }
+  return xx == 0 || yy == 0 ? 0 : xy / std::sqrt(xx * yy);
+}
+
+bool PageHinkley::Add(double value) {
+  if (count_ == 0) mean_ = value;
+  const double off = std::clamp(value - mean_, -limit_, limit_);
+  ++count_;
+  mean_ += off / static_cast<double>(count_);
+  up_ = std::max(0.0, up_ + off - tolerance_);
+  down_ = std::max(0.0, down_ - off - tolerance_);
+  if (up_ <= threshold_ && down_ <= threshold_) return false;
+  *this = PageHinkley(tolerance_, threshold_, limit_);
+  return true;
+}
+
+}  // namespace fusion

@@ -1,0 +1,88 @@
+#include "core/benefit/calibrate/terms.h"
+
+#include <algorithm>
+
+namespace fusion {
+namespace {
+
+double Arithmetic(const CostTerms& t) { return t.product_us + t.element_us; }
+
+}  // namespace
+
+double CostFactors::ProductOf(const std::string& type) const {
+  auto known = product.find(type);
+  return known == product.end() ? 1 : known->second;
+}
+
+CostTerms TermsOf(const Estimate& e, int phases, const std::string& product_type,
+                  const DeviceSpec& device) {
+  CostTerms out{.product_type = product_type, .exposed = 1 - device.overlap};
+  out.product_us = std::clamp(e.product_us, 0.0, e.compute_us);
+  out.element_us = e.compute_us - out.product_us;
+  out.idle_us = std::max(e.tiling_loss_us, 0.0);
+  // Where no cache is shared, all traffic is that of the last level.
+  const bool one_level = &device.SharedLevel() == &device.levels.back();
+  out.memory_us = one_level ? e.memory_us : std::clamp(e.off_chip_us, 0.0, e.memory_us);
+  out.shared_us = e.memory_us - out.memory_us;
+  out.spill_us = std::max(0.0, e.stall_us - out.exposed * std::min(e.compute_us, e.memory_us));
+  out.launch_us = std::min(device.launch_s * 1e6, e.launch_us);
+  out.barrier_us = std::min((phases - 1) * device.barrier_s * 1e6, e.launch_us - out.launch_us);
+  out.task_us = e.launch_us - out.launch_us - out.barrier_us;
+  return out;
+}
+
+CostTerms Scaled(const CostTerms& t, const CostFactors& f) {
+  CostTerms out = t;
+  out.product_us *= f.ProductOf(t.product_type);
+  out.element_us *= f.element;
+  const double before = Arithmetic(t);
+  const double growth = before > 0 ? Arithmetic(out) / before : 1;
+  out.idle_us *= growth;
+  out.spill_us *= growth;
+  out.shared_us *= f.shared;
+  out.memory_us *= f.memory;
+  out.launch_us *= f.launch;
+  out.barrier_us *= f.barrier;
+  out.task_us *= f.task;
+  return out;
+}
+
+double TimeOf(const CostTerms& terms, const CostFactors& factors) {
+  const CostTerms t = Scaled(terms, factors);
+  const double arithmetic = Arithmetic(t);
+  const double bytes = t.shared_us + t.memory_us;
+  return std::max(arithmetic, bytes) + t.exposed * std::min(arithmetic, bytes) + t.spill_us +
+         t.idle_us + t.launch_us + t.barrier_us + t.task_us;
+}
+
+DeviceSpec Calibrated(const DeviceSpec& spec, const CostFactors& f) {
+  DeviceSpec out = spec;
+  out.launch_s *= f.launch;
+  out.relaunch_s *= f.launch;
+  out.call_s *= f.launch;
+  out.barrier_s *= f.barrier;
+  out.task_s *= f.task;
+  out.exchange_s *= f.task;
+  out.flops_per_s /= f.ProductOf("f32");
+  out.turn_s *= f.ProductOf("f32");
+  out.scalar_ops_per_s /= f.element;
+  for (auto& [type, unit] : out.other_types) {
+    unit.rates.flops_per_s /= f.ProductOf(std::string(DTypeName(type)));
+    unit.rates.scalar_ops_per_s /= f.element;
+  }
+  auto slow = [](double factor, MemoryLevel* level) {
+    level->bytes_per_s /= factor;
+    level->total_bytes_per_s /= factor;
+  };
+  const std::string shared = out.SharedLevel().name;
+  for (MemoryLevel& level : out.levels) {
+    if (&level == &out.levels.back()) {
+      slow(f.memory, &level);
+    } else if (level.name == shared) {
+      slow(f.shared, &level);
+    }
+  }
+  return out;
+}
+
+}  // namespace fusion

@@ -1,0 +1,62 @@
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/bundle/plan.h"
+#include "core/device/device_spec.h"
+
+namespace fusion {
+
+/// Factors on the constants of a device spec; 1: as in the spec. Above 1 the device is slower than
+/// its spec says.
+struct CostFactors {
+  double launch = 1;   // seconds of launch_s, call_s, relaunch_s
+  double barrier = 1;  // of barrier_s
+  double task = 1;     // of task_s and exchange_s
+  double element = 1;  // per element-wise operation, of every type
+  double shared = 1;   // per byte of the first shared level
+  double memory = 1;   // per byte of the last level
+  /// Per product operation, by type of the products ("f32", "bf16", "i8").
+  std::map<std::string, double> product = {};
+
+  /// The factor of products of `type`; 1 if there is none.
+  double ProductOf(const std::string& type) const;
+
+  bool operator==(const CostFactors&) const = default;
+};
+
+/// The terms of an Estimate (core/benefit/estimate.h), apart for each factor. Microseconds.
+struct CostTerms {
+  std::string product_type;  // whose rates apply (DeviceSpec::Rates); empty: no products
+  double product_us = 0;
+  double element_us = 0;
+  double idle_us = 0;   // tiling loss: grows with product_us + element_us
+  double spill_us = 0;  // scratch beyond the private caches: grows in the same way
+  double shared_us = 0;
+  double memory_us = 0;
+  double launch_us = 0;
+  double barrier_us = 0;
+  double task_us = 0;
+  double exposed = 0;  // part of the shorter of arithmetic and memory that does not overlap: 0..1
+};
+
+/// The terms of the estimate of a kernel with `phases` phases. `device`: the spec that the estimate
+/// was made with.
+CostTerms TermsOf(const Estimate& estimate, int phases, const std::string& product_type,
+                  const DeviceSpec& device);
+
+/// The time of a kernel with these factors: the formula of EstimateKernel. With factors of 1 it is
+/// Estimate::time_us.
+double TimeOf(const CostTerms& terms, const CostFactors& factors);
+
+/// The terms that TermsOf would give if the estimate had been made with these factors.
+CostTerms Scaled(const CostTerms& terms, const CostFactors& factors);
+
+/// The spec with its constants multiplied by `factors`. EstimateKernel with the result gives the
+/// times of TimeOf. They may differ a little for a kernel whose segments have products and
+/// element-wise operations in different shares, since these share the loss of the last wave.
+DeviceSpec Calibrated(const DeviceSpec& spec, const CostFactors& factors);
+
+}  // namespace fusion
