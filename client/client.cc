@@ -15,6 +15,7 @@
 #include "core/base/text/text.h"
 #include "core/base/trace.h"
 #include "core/bundle/rules/rules.h"
+#include "core/wire/accuracy.h"
 #include "core/wire/answer.h"
 #include "core/wire/basics/limits.h"
 #include "core/wire/basics/scalars.h"
@@ -479,6 +480,18 @@ absl::StatusOr<std::vector<PlanReport>> Client::GetReport(std::optional<Digest> 
   std::vector<PlanReport> out;
   for (const v1::PlanReport& report : response.plans()) {
     ASSIGN_OR_RETURN(PlanReport decoded, connection_->Sound(DecodePlanReport(report)));
+    out.push_back(std::move(decoded));
+  }
+  return out;
+}
+
+absl::StatusOr<std::vector<DeviceAccuracy>> Client::GetAccuracy() const {
+  v1::GetAccuracyResponse response;
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::GetAccuracy, v1::GetAccuracyRequest(),
+                                    connection_->TermsOf(limits_), &response));
+  std::vector<DeviceAccuracy> out;
+  for (const v1::DeviceAccuracy& device : response.devices()) {
+    ASSIGN_OR_RETURN(DeviceAccuracy decoded, connection_->Sound(DecodeAccuracy(device)));
     out.push_back(std::move(decoded));
   }
   return out;

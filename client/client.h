@@ -10,6 +10,7 @@
 #include "client/fusion_reply.h"
 #include "core/base/files/signature.h"
 #include "core/base/threads/cancel.h"
+#include "core/bundle/accuracy.h"
 #include "core/bundle/explanation.h"
 #include "core/bundle/report.h"
 
@@ -178,6 +179,11 @@ class Client {
   /// nothing was reported. NotFound if the service does not have `plan`.
   absl::StatusOr<std::vector<PlanReport>> GetReport(std::optional<Digest> plan = std::nullopt,
                                                     int limit = 100) const;
+
+  /// How far estimates are from what was reported by this caller's tenant, by kind of device, and
+  /// the constants that would fit better; those with most measurements first. ResourceExhausted
+  /// while the service computes it for another call.
+  absl::StatusOr<std::vector<DeviceAccuracy>> GetAccuracy() const;
 
   /// The ledger of a plan: why its kernels are what they are. The second form plans the request if
   /// the service does not have the plan; it compiles nothing and ignores `mode`, `ready_within` and

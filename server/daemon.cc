@@ -9,7 +9,7 @@
 #include "core/base/files/scratch.h"
 #include "core/base/files/server_state.h"
 #include "core/base/threads/named_thread.h"
-#include "core/cache/memory/memory_measurements.h"
+#include "core/cache/memory/memory_records.h"
 #include "core/cache/memory/memory_store.h"
 #include "core/cache/metered_store.h"
 #include "core/cache/rocks/disk_stores.h"
@@ -104,7 +104,7 @@ class RunningDaemon final : public Daemon {
     capabilities_ = CapabilitiesOf(config(), specs, *toolchain_, pipeline_options_);
     pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
-    book_ = std::make_unique<LatencyBook>(*store_, *measurements_);
+    book_ = std::make_unique<LatencyBook>(*store_, *measurements_, *timings_);
     admission_ = std::make_unique<Admission>(
         AdmissionLimits{.threads = config().request_threads,
                         .spare_threads = SpareOf(config().request_threads),
@@ -243,6 +243,7 @@ class RunningDaemon final : public Daemon {
     if (config().store_dir.empty()) {
       tiers_ = std::make_unique<MemoryStore>(bytes, logger_);
       measurements_ = std::make_unique<MemoryMeasurements>();
+      timings_ = std::make_unique<MemoryTimings>();
       return absl::OkStatus();
     }
     absl::Status made = MakeDirectories(config().store_dir);
@@ -252,6 +253,7 @@ class RunningDaemon final : public Daemon {
     absl::StatusOr<DiskStores> disk = OpenDiskStores(StoreOptionsOf(config()), logger_);
     if (!disk.ok()) return Annotate(disk.status(), "--store");
     measurements_ = std::move(disk->measurements);
+    timings_ = std::move(disk->timings);
     tiers_ = std::make_unique<TieredStore>(
         std::make_unique<MemoryStore>(bytes, LargestEntryBytes(bytes), logger_),
         std::move(disk->store));
@@ -394,6 +396,7 @@ class RunningDaemon final : public Daemon {
             .tiers = store_->Stats(),
             .disk = store_->Facts(),
             .measurements = measurements_->Stats(),
+            .timings = timings_->Stats(),
             .workers = workers_->Stats(),
             .searches = pipeline_->searches(),
             .worker_limit = config().workers,
@@ -485,6 +488,7 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<Store> tiers_;  // until store_ owns it
   std::unique_ptr<Store> store_;
   std::unique_ptr<MeasurementStore> measurements_;
+  std::unique_ptr<TimingStore> timings_;
   std::unique_ptr<WorkerPool> workers_;
   std::unique_ptr<JobMemory> job_memory_;  // of pipeline_
   PipelineOptions pipeline_options_;

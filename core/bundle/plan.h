@@ -8,6 +8,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/refusal.h"
+#include "core/bundle/cost_terms.h"
 #include "core/bundle/options.h"
 #include "core/bundle/tile_search.h"
 #include "core/tensor/bound_strides.h"
@@ -125,6 +126,11 @@ struct PlanGroup {
   std::string label;       // op types in order
   int kernel = 0;
   Estimate estimate;
+  /// The terms of `estimate` with the constants of the device's spec, and the form of the kernel
+  /// (core/benefit/calibrate/kernel_form.h), for fitting constants to measurements. `form` is empty
+  /// in plans of earlier versions, of open dims, and where a registered kernel runs.
+  CostTerms terms;
+  std::string form;
   PlanTotals op_by_op;  // the same ops, one kernel per node
   /// The largest part of the estimated time: "products", "elements" (other arithmetic), "launch",
   /// "idle units", or the name of a memory level. Empty for a group without an estimate.

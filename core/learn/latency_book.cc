@@ -2,7 +2,10 @@
 
 #include <algorithm>
 
+#include "core/base/threads/retry_after.h"
 #include "core/base/unix_time.h"
+#include "core/learn/device_models.h"
+#include "core/learn/report_timings.h"
 
 namespace fusion {
 namespace {
@@ -112,19 +115,42 @@ PlanReport MakeReport(const StoredPlan& stored, const PlanMeasurements& measurem
   return out;
 }
 
-LatencyBook::LatencyBook(Store& plans, MeasurementStore& measurements, const Clock& clock)
-    : plans_(plans), measurements_(measurements), clock_(clock) {}
+LatencyBook::LatencyBook(Store& plans, MeasurementStore& measurements, TimingStore& timings,
+                         const Clock& clock)
+    : plans_(plans), measurements_(measurements), timings_(timings), clock_(clock) {}
 
-absl::StatusOr<int64_t> LatencyBook::Add(const LatencyReport& report) {
+absl::StatusOr<int64_t> LatencyBook::Add(const LatencyReport& report, std::string_view tenant) {
   Found<StoredPlan> stored = plans_.GetPlan({report.plan_key});
   if (!stored) return NoPlan(report.plan_key);
   const Plan& plan = stored.value->plan;
   RETURN_IF_ERROR(CheckFits(report, plan));
+  const int64_t now_ms = UnixMilliseconds(clock_);
+  RETURN_IF_ERROR(AddTimes(report, *stored.value, tenant, now_ms));
   MutexLock lock(&MutexOf(report.plan_key));
   PlanMeasurements known = measurements_.Get(report.plan_key).value_or(PlanMeasurements{});
-  int64_t samples = AddReport(report, plan, UnixMilliseconds(clock_), &known);
+  int64_t samples = AddReport(report, plan, now_ms, &known);
   RETURN_IF_ERROR(measurements_.Put(report.plan_key, known));
   return samples;
+}
+
+absl::Status LatencyBook::AddTimes(const LatencyReport& report, const StoredPlan& stored,
+                                   std::string_view tenant, int64_t now_ms) {
+  for (const KernelTimings& times : TimingsOf(report, stored, tenant, now_ms)) {
+    const Digest key = KeyOf(times);
+    MutexLock lock(&MutexOf(key));
+    KernelTimings all = timings_.Get(key).value_or(KernelTimings{});
+    AddTimings(times, &all);
+    RETURN_IF_ERROR(timings_.Put(key, all));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<DeviceAccuracy>> LatencyBook::Accuracy(std::string_view tenant,
+                                                                  const CancelToken& cancel) {
+  if (fitting_.exchange(true)) return ServerBusy("the accuracy is computed for another call");
+  absl::StatusOr<std::vector<DeviceAccuracy>> out = FitDevices(timings_, tenant, cancel);
+  fitting_ = false;
+  return out;
 }
 
 // Under the lock, so that it does not delete what Add has just written.
@@ -150,7 +176,7 @@ absl::StatusOr<std::vector<PlanReport>> LatencyBook::Reports(const std::optional
   int64_t sent_bytes = 0;
   int64_t read_bytes = 0;
   int64_t hidden_bytes = 0;
-  for (const Digest& key : plan ? std::vector<Digest>{*plan} : measurements_.Plans()) {
+  for (const Digest& key : plan ? std::vector<Digest>{*plan} : measurements_.Keys()) {
     if (reports.size() >= static_cast<size_t>(limit)) break;
     RETURN_IF_ERROR(cancel.Check());
     std::shared_ptr<const StoredPlan> stored = plans_.PeekPlan(key);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <functional>
 #include <optional>
 #include <vector>
@@ -8,7 +9,8 @@
 #include "core/base/clock.h"
 #include "core/base/threads/cancel.h"
 #include "core/base/threads/mutex.h"
-#include "core/cache/measurement_store.h"
+#include "core/bundle/accuracy.h"
+#include "core/cache/record_store.h"
 #include "core/cache/store.h"
 
 namespace fusion {
@@ -25,21 +27,28 @@ PlanReport MakeReport(const StoredPlan& stored, const PlanMeasurements& measurem
 /// Latencies that runtimes report for the plans of this server. Validates and stores reports, and
 /// compares them with the estimates.
 ///
-///   LatencyBook book(store, measurements, clock);
-///   ASSIGN_OR_RETURN(int64_t samples, book.Add(report));
+///   LatencyBook book(store, measurements, timings, clock);
+///   ASSIGN_OR_RETURN(int64_t samples, book.Add(report, tenant));
 ///   ASSIGN_OR_RETURN(std::vector<PlanReport> reports, book.Reports(std::nullopt, 100, cancel));
 ///
 /// Thread-safe; concurrent reports for a plan are all kept. The constructor's arguments must
 /// outlive it.
 class LatencyBook {
  public:
-  LatencyBook(Store& plans, MeasurementStore& measurements, const Clock& clock = Clock::Real());
+  LatencyBook(Store& plans, MeasurementStore& measurements, TimingStore& timings,
+              const Clock& clock = Clock::Real());
 
-  /// Stores a report, all of it or nothing. Returns the number of samples that are used; 0 for runs
+  /// Stores a report of a caller of `tenant`. On an error nothing of it is shown by Reports, but
+  /// times of single kernels may be kept. Returns the number of samples that are used; 0 for runs
   /// with another number of threads than the plan's, see AddReport. NotFound: the server does not
   /// have the plan (any more), or see CheckFits. InvalidArgument: see CheckFits. ResourceExhausted,
   /// Unavailable: it cannot be stored.
-  absl::StatusOr<int64_t> Add(const LatencyReport& report);
+  absl::StatusOr<int64_t> Add(const LatencyReport& report, std::string_view tenant);
+
+  /// As FitDevices, of the timings of all reports. Needs kFitBytes of memory. ServerBusy while
+  /// another call runs.
+  absl::StatusOr<std::vector<DeviceAccuracy>> Accuracy(std::string_view tenant,
+                                                       const CancelToken& cancel);
 
   /// True if the caller may see the plan.
   using Shows = std::function<bool(const StoredPlan& plan)>;
@@ -71,12 +80,16 @@ class LatencyBook {
  private:
   std::optional<PlanMeasurements> ReadCurrent(const Digest& plan, const Digest& kernels);
   void ForgetUnlessThere(const Digest& plan);
-  Mutex& MutexOf(const Digest& plan) { return mutexes_[plan.bytes[0] % mutexes_.size()]; }
+  absl::Status AddTimes(const LatencyReport& report, const StoredPlan& stored,
+                        std::string_view tenant, int64_t now_ms);
+  Mutex& MutexOf(const Digest& key) { return mutexes_[key.bytes[0] % mutexes_.size()]; }
 
   Store& plans_;
   MeasurementStore& measurements_;
+  TimingStore& timings_;
   const Clock& clock_;
-  // A read-modify-write of a plan's measurements holds the mutex of its key.
+  std::atomic<bool> fitting_ = false;  // during Accuracy
+  // A read-modify-write of a record holds the mutex of its key, never two of them.
   std::array<Mutex, 16> mutexes_;
 };
 

@@ -10,6 +10,7 @@
 #include "core/pipeline/kernels/kernels.h"
 #include "core/pipeline/plan_search.h"
 #include "core/pipeline/requests/lock.h"
+#include "core/plan/assemble/group_terms.h"
 #include "core/plan/planner.h"
 
 namespace fusion {
@@ -184,6 +185,7 @@ PlannedOr Planning::Make(const Work& work, UnfusedNodes unfused_nodes, StageCont
     if (!kernels.no_variant.empty()) unfused_nodes.emplace(kNoVariant, kernels.no_variant);
     if (unfused_nodes.size() == before) break;
   }
+  if (work.family == nullptr) NoteTerms(work.device, &model);
   CountSkipped(model.plan.skipped_passes);
   for (const std::string& note : model.notes) {
     logger_.Info("registered_kernel_not_used", {{"reason", note}});

@@ -1,36 +1,10 @@
 #include "core/wire/measurements.h"
 
+#include "core/wire/basics/measured_times.h"
 #include "core/wire/basics/scalars.h"
 #include "fusion/v1/measurements.pb.h"
 
 namespace fusion {
-namespace {
-
-void EncodeTimes(const MeasuredTimes& times, v1::StoredLatencies* out) {
-  out->set_calls(times.calls);
-  out->mutable_samples_us()->Add(times.samples_us.begin(), times.samples_us.end());
-}
-
-absl::StatusOr<MeasuredTimes> DecodeTimes(const v1::StoredLatencies& wire) {
-  if (wire.samples_us_size() > static_cast<int>(PlanMeasurements::kMaxSamples)) {
-    return InvalidArgument("samples_us: ", wire.samples_us_size(), " entries; at most ",
-                           PlanMeasurements::kMaxSamples);
-  }
-  if (wire.calls() < wire.samples_us_size()) {
-    return InvalidArgument("calls: ", wire.calls(), "; expected at least as many as samples");
-  }
-  for (float sample : wire.samples_us()) {
-    // Written so that NaN fails too.
-    if (sample > 0 && sample <= static_cast<float>(kMaxLatencyUs)) continue;
-    return InvalidArgument("samples_us: ", sample, "; expected more than 0, at most ",
-                           kMaxLatencyUs);
-  }
-  return MeasuredTimes{.calls = wire.calls(),
-                       .samples_us = {wire.samples_us().begin(), wire.samples_us().end()}};
-}
-
-}  // namespace
-
 std::string EncodeMeasurements(const Digest& plan_key, const PlanMeasurements& measurements) {
   v1::StoredMeasurements wire;
   wire.set_plan_key(DigestToWire(plan_key));
@@ -62,7 +36,7 @@ absl::StatusOr<PlanMeasurements> DecodeMeasurements(const Digest& plan_key,
   if (!kernels.ok()) return Annotate(kernels.status(), "measurements: kernels_sha256");
   out.kernels = *kernels;
   for (const v1::StoredLatencies& launch : wire.launches()) {
-    absl::StatusOr<MeasuredTimes> times = DecodeTimes(launch);
+    absl::StatusOr<MeasuredTimes> times = DecodeTimes(launch, PlanMeasurements::kMaxSamples);
     bool fresh = launch.launch() >= 0 && !out.launches.contains(launch.launch());
     if (times.ok() && fresh) {
       out.launches[launch.launch()] = *std::move(times);
@@ -71,7 +45,7 @@ absl::StatusOr<PlanMeasurements> DecodeMeasurements(const Digest& plan_key,
     absl::Status bad = fresh ? times.status() : InvalidArgument("negative, or twice");
     return Annotate(bad, StrCat("measurements: launch ", launch.launch()));
   }
-  absl::StatusOr<MeasuredTimes> runs = DecodeTimes(wire.runs());
+  absl::StatusOr<MeasuredTimes> runs = DecodeTimes(wire.runs(), PlanMeasurements::kMaxSamples);
   if (!runs.ok()) return Annotate(runs.status(), "measurements: runs");
   out.runs = *std::move(runs);
   if (wire.devices_size() > static_cast<int>(PlanMeasurements::kMaxDevices)) {

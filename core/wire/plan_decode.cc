@@ -2,6 +2,7 @@
 
 #include "core/bundle/plan_variants.h"
 #include "core/device/target.h"
+#include "core/wire/basics/cost_terms.h"
 #include "core/wire/basics/decode_each.h"
 #include "core/wire/basics/scalars.h"
 #include "core/wire/basics/sizes.h"
@@ -158,6 +159,11 @@ absl::StatusOr<PlanGroup> DecodeGroup(const v1::PlanGroup& wire) {
   group.structure = wire.structure();
   RETURN_IF_ERROR(CheckName("registered", wire.registered()));
   group.registered = wire.registered();
+  RETURN_IF_ERROR(CheckName("form", wire.form()));
+  group.form = wire.form();
+  absl::StatusOr<CostTerms> terms = DecodeTerms(wire.terms());
+  if (!terms.ok()) return Annotate(terms.status(), "terms");
+  if (!group.form.empty()) group.terms = *std::move(terms);
   group.derivation.assign(wire.derivation().begin(), wire.derivation().end());
   return group;
 }

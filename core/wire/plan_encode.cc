@@ -1,6 +1,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include "core/wire/basics/cost_terms.h"
 #include "core/wire/basics/scalars.h"
 #include "core/wire/basics/sizes.h"
 #include "core/wire/options/tile_search.h"
@@ -68,6 +69,8 @@ void EncodeGroup(const PlanGroup& group, v1::PlanGroup* out) {
   out->set_tiles(TextToWire(group.tiles));
   out->set_structure(TextToWire(group.structure));
   out->set_registered(TextToWire(group.registered));
+  if (!group.form.empty()) EncodeTerms(group.terms, out->mutable_terms());
+  out->set_form(TextToWire(group.form));
   for (const std::string& line : group.derivation) out->add_derivation(TextToWire(line));
 }
 

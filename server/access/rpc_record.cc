@@ -14,6 +14,8 @@ std::string_view RpcMethodName(RpcMethod method) {
       return "ReportLatency";
     case RpcMethod::kGetReport:
       return "GetReport";
+    case RpcMethod::kGetAccuracy:
+      return "GetAccuracy";
     case RpcMethod::kExplainPlan:
       return "ExplainPlan";
     case RpcMethod::kListPlans:
@@ -59,6 +61,7 @@ Role RoleOf(RpcMethod method) {
     case RpcMethod::kGetKernels:
     case RpcMethod::kPlanFusionStream:
     case RpcMethod::kGetReport:
+    case RpcMethod::kGetAccuracy:
     case RpcMethod::kExplainPlan:
     case RpcMethod::kListPlans:
     case RpcMethod::kGetStored:

@@ -17,6 +17,7 @@ enum class RpcMethod : uint8_t {
   kPlanFusionStream,
   kReportLatency,
   kGetReport,
+  kGetAccuracy,
   kExplainPlan,
   kListPlans,
   kGetStored,
@@ -32,12 +33,12 @@ enum class RpcMethod : uint8_t {
 };
 /// All of them, in this order.
 inline constexpr std::array kRpcMethods = {
-    RpcMethod::kPlanFusion,    RpcMethod::kGetKernels,  RpcMethod::kPlanFusionStream,
-    RpcMethod::kReportLatency, RpcMethod::kGetReport,   RpcMethod::kExplainPlan,
-    RpcMethod::kListPlans,     RpcMethod::kGetStored,   RpcMethod::kGetCapabilities,
-    RpcMethod::kGetStoreStats, RpcMethod::kVerifyStore, RpcMethod::kCompactStore,
-    RpcMethod::kSetPinned,     RpcMethod::kInvalidate,  RpcMethod::kExportStore,
-    RpcMethod::kImportStore};
+    RpcMethod::kPlanFusion,      RpcMethod::kGetKernels,    RpcMethod::kPlanFusionStream,
+    RpcMethod::kReportLatency,   RpcMethod::kGetReport,     RpcMethod::kGetAccuracy,
+    RpcMethod::kExplainPlan,     RpcMethod::kListPlans,     RpcMethod::kGetStored,
+    RpcMethod::kGetCapabilities, RpcMethod::kGetStoreStats, RpcMethod::kVerifyStore,
+    RpcMethod::kCompactStore,    RpcMethod::kSetPinned,     RpcMethod::kInvalidate,
+    RpcMethod::kExportStore,     RpcMethod::kImportStore};
 
 /// "PlanFusion".
 std::string_view RpcMethodName(RpcMethod method);

@@ -18,9 +18,9 @@ using prometheus::MetricType;
 // A family whose values are read now rather than counted.
 class Reading {
  public:
-  Reading(const char* name, const char* help, MetricType type = MetricType::Gauge) {
-    family_.name = name;
-    family_.help = help;
+  Reading(std::string name, std::string help, MetricType type = MetricType::Gauge) {
+    family_.name = std::move(name);
+    family_.help = std::move(help);
     family_.type = type;
   }
   Reading& Add(const Labels& labels, double value) {
@@ -90,26 +90,25 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   }
 }
 
+// `name`: of the records; `what`: of which latencies are kept.
+void ReadRecords(const RecordStats& stats, const std::string& name, const std::string& records,
+                 const std::string& what, std::vector<MetricFamily>* out) {
+  auto add = [&](const std::string& suffix, const std::string& help, int64_t value,
+                 MetricType type) {
+    out->push_back(Reading(StrCat(name, suffix), help, type).Add({}, value).Take());
+  };
+  add(records, StrCat(what, " of which latencies are kept."), stats.records, MetricType::Gauge);
+  add("_bytes", StrCat("Bytes of latencies kept of ", what, "."), stats.bytes, MetricType::Gauge);
+  add("_limit_bytes", StrCat("Budget of ", name, "_bytes."), stats.limit_bytes, MetricType::Gauge);
+  add("_evictions_total", StrCat(what, " whose latencies went because the budget was reached."),
+      stats.evicted, MetricType::Counter);
+  add("_dropped_total", StrCat("Damaged records of ", what, " met by a reader and deleted."),
+      stats.dropped, MetricType::Counter);
+}
+
 void ReadMeasurements(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
-  const MeasurementStats& stats = now.measurements;
-  out->push_back(Reading("fusion_measurements_plans", "Plans of which latencies are kept.")
-                     .Add({}, stats.plans)
-                     .Take());
-  out->push_back(
-      Reading("fusion_measurements_bytes", "Bytes of latencies kept.").Add({}, stats.bytes).Take());
-  out->push_back(Reading("fusion_measurements_limit_bytes", "Budget of fusion_measurements_bytes.")
-                     .Add({}, stats.limit_bytes)
-                     .Take());
-  out->push_back(Reading("fusion_measurements_evictions_total",
-                         "Plans whose latencies went because the budget was reached.",
-                         MetricType::Counter)
-                     .Add({}, stats.evicted)
-                     .Take());
-  out->push_back(Reading("fusion_measurements_dropped_total",
-                         "Damaged records of latencies met by a reader and deleted.",
-                         MetricType::Counter)
-                     .Add({}, stats.dropped)
-                     .Take());
+  ReadRecords(now.measurements, "fusion_measurements", "_plans", "Plans", out);
+  ReadRecords(now.timings, "fusion_timings", "_kernels", "Kernels by machine", out);
 }
 
 void ReadWorkers(const ServerSnapshot& now, std::vector<MetricFamily>* out) {

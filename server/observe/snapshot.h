@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/bundle/report.h"
-#include "core/cache/measurement_store.h"
+#include "core/cache/record_store.h"
 #include "core/cache/store.h"
 #include "core/compile/quarantine.h"
 #include "core/compile/worker_pool.h"
@@ -23,7 +23,8 @@ struct ServerSnapshot {
   bool ready = false;
   std::vector<StoreStats> tiers;
   DiskFacts disk;
-  MeasurementStats measurements;
+  RecordStats measurements;  // of plans
+  RecordStats timings;       // of kernels
   WorkerPoolStats workers;
   SearchStats searches;
   int64_t worker_limit = 0;

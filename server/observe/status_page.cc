@@ -175,8 +175,8 @@ ordered_json DiskJson(const DiskFacts& disk) {
           {"set_aside_bytes", disk.set_aside_bytes}};
 }
 
-ordered_json MeasurementsJson(const MeasurementStats& stats) {
-  return {{"plans", stats.plans},
+ordered_json RecordsJson(const RecordStats& stats, const char* records) {
+  return {{records, stats.records},
           {"bytes", stats.bytes},
           {"limit_bytes", stats.limit_bytes},
           {"evicted", stats.evicted},
@@ -246,7 +246,8 @@ std::string StatusPage(const ServerFacts& facts, const Toolchain& toolchain, con
                        {"registered_kernels", RegisteredJson(now.registered)},
                        {"stores", StoresJson(now.tiers)},
                        {"disk", DiskJson(now.disk)},
-                       {"measurements", MeasurementsJson(now.measurements)},
+                       {"measurements", RecordsJson(now.measurements, "plans")},
+                       {"timings", RecordsJson(now.timings, "kernels")},
                        {"flights",
                         {{"waiting", now.flights_waiting},
                          {"shared", now.flights_shared},

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/learn/device_models.h"
 #include "core/pipeline/kernels/kernel_texts.h"
 #include "server/rpc/kernels_call.h"
 #include "server/rpc/plan_call.h"
@@ -64,6 +65,15 @@ grpc::ServerUnaryReactor* FusionServiceImpl::GetStored(grpc::CallbackServerConte
       [this](std::string_view bytes, UnaryContext unary) { return AnswerGetStored(bytes, unary); });
 }
 
+grpc::ServerUnaryReactor* FusionServiceImpl::GetAccuracy(grpc::CallbackServerContext* context,
+                                                         const grpc::ByteBuffer* request,
+                                                         grpc::ByteBuffer* response) {
+  return StartUnaryCall(parts_, *context, RpcMethod::kGetAccuracy, *request, response,
+                        [this](std::string_view bytes, UnaryContext about) {
+                          return AnswerGetAccuracy(bytes, about);
+                        });
+}
+
 grpc::ServerUnaryReactor* FusionServiceImpl::GetCapabilities(grpc::CallbackServerContext* context,
                                                              const grpc::ByteBuffer* request,
                                                              grpc::ByteBuffer* response) {
@@ -80,7 +90,7 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerReportLatency(std::string_v
   if (parts_.tenant_namespaces && FindPlan(report.plan_key, context.caller) == nullptr) {
     return NotFound("plan_key: this server has no plan ", report.plan_key.ToHex());
   }
-  ASSIGN_OR_RETURN(int64_t samples, parts_.book.Add(report));
+  ASSIGN_OR_RETURN(int64_t samples, parts_.book.Add(report, context.caller.tenant));
   return EncodeAcceptedSamples(samples);
 }
 
@@ -92,6 +102,15 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetReport(std::string_view 
   ASSIGN_OR_RETURN(std::vector<PlanReport> reports,
                    parts_.book.Reports(query.plan, query.limit, context.cancel, shows));
   return EncodeReports(reports);
+}
+
+absl::StatusOr<std::string> FusionServiceImpl::AnswerGetAccuracy(std::string_view request,
+                                                                 UnaryContext context) {
+  RETURN_IF_ERROR(CheckAccuracyRequest(request));
+  RETURN_IF_ERROR(context.hold(kFitBytes));
+  ASSIGN_OR_RETURN(std::vector<DeviceAccuracy> devices,
+                   parts_.book.Accuracy(context.caller.tenant, context.cancel));
+  return EncodeAccuracies(devices);
 }
 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerListPlans(std::string_view request,

@@ -16,11 +16,12 @@ class FusionServiceImpl final
               v1::FusionService::WithRawCallbackMethod_PlanFusionStream<
                   v1::FusionService::WithRawCallbackMethod_ReportLatency<
                       v1::FusionService::WithRawCallbackMethod_GetReport<
-                          v1::FusionService::WithRawCallbackMethod_ListPlans<
-                              v1::FusionService::WithRawCallbackMethod_ExplainPlan<
-                                  v1::FusionService::WithRawCallbackMethod_GetStored<
-                                      v1::FusionService::WithRawCallbackMethod_GetCapabilities<
-                                          v1::FusionService::Service>>>>>>>>> {
+                          v1::FusionService::WithRawCallbackMethod_GetAccuracy<
+                              v1::FusionService::WithRawCallbackMethod_ListPlans<
+                                  v1::FusionService::WithRawCallbackMethod_ExplainPlan<
+                                      v1::FusionService::WithRawCallbackMethod_GetStored<
+                                          v1::FusionService::WithRawCallbackMethod_GetCapabilities<
+                                              v1::FusionService::Service>>>>>>>>>> {
  public:
   explicit FusionServiceImpl(const ServiceParts& parts) : parts_(parts) {}
 
@@ -37,6 +38,9 @@ class FusionServiceImpl final
   grpc::ServerUnaryReactor* GetReport(grpc::CallbackServerContext* context,
                                       const grpc::ByteBuffer* request,
                                       grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetAccuracy(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext* context,
                                         const grpc::ByteBuffer* request,
                                         grpc::ByteBuffer* response) override;
@@ -53,6 +57,7 @@ class FusionServiceImpl final
  private:
   absl::StatusOr<std::string> AnswerReportLatency(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetReport(std::string_view request, UnaryContext context);
+  absl::StatusOr<std::string> AnswerGetAccuracy(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerListPlans(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetStored(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetCapabilities(std::string_view request, UnaryContext context);

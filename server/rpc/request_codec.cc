@@ -5,6 +5,7 @@
 
 #include <charconv>
 
+#include "core/wire/accuracy.h"
 #include "core/wire/answer.h"
 #include "core/wire/basics/limits.h"
 #include "core/wire/basics/scalars.h"
@@ -220,6 +221,17 @@ absl::StatusOr<ReportQuery> DecodeReportQuery(std::string_view bytes) {
 std::string EncodeReports(const std::vector<PlanReport>& reports) {
   v1::GetReportResponse wire;
   for (const PlanReport& report : reports) EncodePlanReport(report, wire.add_plans());
+  return wire.SerializeAsString();
+}
+
+absl::Status CheckAccuracyRequest(std::string_view bytes) {
+  v1::GetAccuracyRequest wire;
+  return ParseRequest(bytes, &wire);
+}
+
+std::string EncodeAccuracies(const std::vector<DeviceAccuracy>& devices) {
+  v1::GetAccuracyResponse wire;
+  for (const DeviceAccuracy& device : devices) EncodeAccuracy(device, wire.add_devices());
   return wire.SerializeAsString();
 }
 

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/files/signature.h"
+#include "core/bundle/accuracy.h"
 #include "core/bundle/explanation.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/wire/report.h"
@@ -75,6 +76,9 @@ std::string EncodeAcceptedSamples(int64_t samples);
 
 absl::StatusOr<ReportQuery> DecodeReportQuery(std::string_view bytes);
 std::string EncodeReports(const std::vector<PlanReport>& reports);
+
+absl::Status CheckAccuracyRequest(std::string_view bytes);
+std::string EncodeAccuracies(const std::vector<DeviceAccuracy>& devices);
 
 /// The plan to explain, and the part of its explanation. Exactly one of `plan` and `request` is
 /// set.

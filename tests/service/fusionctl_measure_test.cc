@@ -207,6 +207,33 @@ TEST_F(MeasureTest, AReportSetsWhatBenchMeasuredBesideTheEstimates) {
                           HasSubstr(key.substr(0, 16))));
 }
 
+TEST_F(MeasureTest, TheAccuracyIsThatOfAllThatWasMeasured) {
+  const std::string store = dir_.path("store");
+  std::vector<std::string> words = {"report", "--accuracy", "--store", store};
+  EXPECT_THAT(BareCtl(words).out, HasSubstr("no latencies of kernels were reported"));
+  std::vector<std::string> bench = Bench(Write("mlp", SmallMlp()));
+  bench.insert(bench.end(), {"--store", store, "--json"});
+  ProgramResult benched = BareCtl(bench);
+  ASSERT_EQ(benched.code, 0) << benched.err;
+  const Json measured = Json::parse(benched.out, nullptr, false);
+  ProgramResult text = BareCtl(words);
+  EXPECT_EQ(text.code, 0) << text.err;
+  EXPECT_THAT(text.out, AllOf(HasSubstr("of the spec, which plans use"), HasSubstr("median error"),
+                              HasSubstr(measured["target"].get<std::string>())));
+  words.push_back("--json");
+  const Json devices = Json::parse(BareCtl(words).out, nullptr, false)["devices"];
+  ASSERT_EQ(devices.size(), 1u);
+  EXPECT_EQ(devices[0]["target"], measured["target"]);
+  EXPECT_EQ(devices[0]["isa"], measured["isa"]);
+  EXPECT_EQ(devices[0]["threads"], measured["threads"]);
+  EXPECT_GT(devices[0]["kernels"].get<int64_t>(), 0);
+  EXPECT_EQ(devices[0]["spec"]["kernels"], devices[0]["timings"]);
+  EXPECT_EQ(devices[0]["machines"][0]["machine"], measured["device"]);
+  ProgramResult both = BareCtl({"report", "0123456789", "--accuracy", "--store", store});
+  EXPECT_EQ(both.code, 2);
+  EXPECT_THAT(both.err, HasSubstr("--accuracy"));
+}
+
 TEST_F(MeasureTest, AReportOfWhatIsNotThereIsBadInput) {
   struct Case {
     std::string subject;

@@ -243,8 +243,9 @@ TEST_F(GuardTest, DimsAndElements) {
 }
 
 TEST_F(GuardTest, EveryCallCountsItsBytes) {
-  for (string_view method : {"PlanFusion", "PlanFusionStream", "GetKernels", "ReportLatency",
-                             "GetReport", "ListPlans", "GetStored", "GetCapabilities"}) {
+  for (string_view method :
+       {"PlanFusion", "PlanFusionStream", "GetKernels", "ReportLatency", "GetReport", "GetAccuracy",
+        "ListPlans", "GetStored", "GetCapabilities"}) {
     for (const std::string& piece : {Field(1000, ""), std::string("\x7b\x7c")}) {
       grpc::Status status = Call(StrCat("/fusion.v1.FusionService/", method), FieldsOf({}, piece));
       EXPECT_EQ(status.error_code(), StatusCode::RESOURCE_EXHAUSTED)

@@ -1,7 +1,8 @@
-// ReportLatency, GetReport, ListPlans and GetCapabilities of the real fusiond, through the client
-// library and with bytes that no client of ours would send.
+// ReportLatency, GetReport, GetAccuracy, ListPlans and GetCapabilities of the real fusiond, through
+// the client library and with bytes that no client of ours would send.
 #include <signal.h>
 
+#include <cmath>
 #include <future>
 #include <limits>
 #include <set>
@@ -190,7 +191,8 @@ TEST_F(ReportTest, HostileBytesAreRefused) {
   std::string empty_launches;
   for (int i = 0; i < 600'000; ++i) empty_launches += std::string("\x12\x00", 2);
   std::string answer;
-  for (const char* method : {"ReportLatency", "GetReport", "ListPlans", "GetCapabilities"}) {
+  for (const char* method :
+       {"ReportLatency", "GetReport", "GetAccuracy", "ListPlans", "GetCapabilities"}) {
     std::string path = StrCat("/fusion.v1.FusionService/", method);
     EXPECT_EQ(caller_->CallBytes(path, "\xff\xff\xff", &answer).error_code(),
               grpc::StatusCode::INVALID_ARGUMENT)
@@ -208,6 +210,35 @@ TEST_F(ReportTest, HostileBytesAreRefused) {
   EXPECT_EQ(caller_->stub().ReportLatency(&context, request, &response).error_code(),
             grpc::StatusCode::UNIMPLEMENTED)
       << "compressed";
+}
+
+TEST_F(ReportTest, TheAccuracyIsThatOfWhatWasReported) {
+  ServeWithStore();
+  EXPECT_THAT(client_->GetAccuracy().value(), IsEmpty());
+  // Ten kernels of one device, all three times as slow as estimated.
+  for (int64_t width = 8; width <= 80; width += 8) {
+    FusionReply planned = Plan(width);
+    LatencyReport report = ReportOn(planned);
+    const auto group = static_cast<size_t>(planned.plan.launches[0].group);
+    const double us = planned.plan.groups[group].estimate.time_us * 3;
+    report.launches = {{.launch = 0, .samples_us = std::vector<double>(6, us), .calls = 6}};
+    EXPECT_EQ(client_->ReportLatency(report).value(), 7);
+  }
+  for (bool restarted : {false, true}) {
+    std::vector<DeviceAccuracy> devices = client_->GetAccuracy().value();
+    ASSERT_THAT(devices, SizeIs(1));
+    EXPECT_EQ(devices[0].device.isa, HostIsaName());
+    EXPECT_EQ(devices[0].kernels, 10);
+    EXPECT_NEAR(devices[0].spec.median, std::log(3), 1e-3);
+    ASSERT_THAT(devices[0].machines, SizeIs(1));
+    EXPECT_EQ(devices[0].machines[0].machine, "a machine");
+    EXPECT_EQ(devices[0].machines[0].tenant, "default");
+    if (restarted) break;
+    EXPECT_EQ(Metric("fusion_timings_kernels"), 10);
+    EXPECT_EQ(Status()["timings"]["kernels"], 10);
+    daemon_ = nullptr;
+    ServeWithStore();
+  }
 }
 
 TEST_F(ReportTest, OfReportsOfEightClientsNoneIsLost) {

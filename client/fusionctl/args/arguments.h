@@ -131,6 +131,7 @@ struct Arguments {
   int warmup = 3;                    // bench
   bool per_kernel = false;           // bench, run
   bool report = true;                // bench: reports latencies to the service
+  bool accuracy = false;             // report: of the estimates, by device
   std::string target;       // plan, explain, export: device spec; empty: this machine, or `isa`
   bool node_names = false;  // plan: lists the nodes of each group
   bool compile = true;      // plan, export; false: plans only

@@ -454,7 +454,13 @@ void AddReport(CLI::App* app, Arguments* a) {
         ->check(CheckNotEmpty)
         ->type_name("DIR");
   });
+  report
+      ->add_flag("--accuracy", a->accuracy,
+                 "how far the estimates are from everything that was measured, by device, and the "
+                 "constants that would fit better")
+      ->excludes(report->get_option("PLAN"));
   report->add_option("--html", a->html, "also write a page with charts to this file")
+      ->excludes(report->get_option("--accuracy"))
       ->check(CheckNotEmpty)
       ->type_name("FILE");
 }

@@ -7,6 +7,7 @@
 #include "client/fusionctl/commands/commands.h"
 #include "client/fusionctl/input/data.h"
 #include "client/fusionctl/input/model_file.h"
+#include "client/fusionctl/output/accuracy_output.h"
 #include "client/fusionctl/output/plan_output.h"
 #include "client/fusionctl/output/print.h"
 #include "client/fusionctl/output/report_figures.h"
@@ -106,6 +107,20 @@ std::string Text(const std::vector<PlanReport>& plans) {
   return StrCat(StrJoin(plans, "\n", PlanReportText), note.empty() ? "" : StrCat("\n", note, "\n"));
 }
 
+absl::StatusOr<ExitCode> PrintAccuracy(const Arguments& arguments, const Client& client,
+                                       Progress* progress) {
+  ASSIGN_OR_RETURN(std::vector<DeviceAccuracy> devices, client.GetAccuracy());
+  progress->Clear();
+  if (!arguments.json) {
+    Print(AccuracyText(devices));
+    return kExitOk;
+  }
+  Json shown = Json::array();
+  for (const DeviceAccuracy& device : devices) shown.push_back(AccuracyJson(device));
+  PrintJson(Json{{"devices", shown}});
+  return kExitOk;
+}
+
 }  // namespace
 
 absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progress) {
@@ -117,6 +132,7 @@ absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progres
     }
   }
   return WithService(arguments, progress, [&](const Client& client) -> absl::StatusOr<ExitCode> {
+    if (arguments.accuracy) return PrintAccuracy(arguments, client, progress);
     ASSIGN_OR_RETURN(std::optional<Digest> plan, Subject(arguments, model.get(), client, progress));
     ASSIGN_OR_RETURN(std::vector<PlanReport> plans, client.GetReport(plan, kMaxListedPlans));
     progress->Clear();

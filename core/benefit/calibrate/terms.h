@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "core/bundle/cost_terms.h"
 #include "core/bundle/plan.h"
 #include "core/device/device_spec.h"
 
@@ -25,21 +26,6 @@ struct CostFactors {
   double ProductOf(const std::string& type) const;
 
   bool operator==(const CostFactors&) const = default;
-};
-
-/// The terms of an Estimate (core/benefit/estimate.h), apart for each factor. Microseconds.
-struct CostTerms {
-  std::string product_type;  // whose rates apply (DeviceSpec::Rates); empty: no products
-  double product_us = 0;
-  double element_us = 0;
-  double idle_us = 0;   // tiling loss: grows with product_us + element_us
-  double spill_us = 0;  // scratch beyond the private caches: grows in the same way
-  double shared_us = 0;
-  double memory_us = 0;
-  double launch_us = 0;
-  double barrier_us = 0;
-  double task_us = 0;
-  double exposed = 0;  // part of the shorter of arithmetic and memory that does not overlap: 0..1
 };
 
 /// The terms of the estimate of a kernel with `phases` phases. `device`: the spec that the estimate

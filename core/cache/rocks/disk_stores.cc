@@ -1,6 +1,6 @@
 #include "core/cache/rocks/disk_stores.h"
 
-#include "core/cache/memory/memory_measurements.h"
+#include "core/cache/memory/memory_records.h"
 #include "core/cache/memory/memory_store.h"
 
 namespace fusion {
@@ -16,6 +16,7 @@ class LateDisk {
   struct Now {
     std::shared_ptr<Store> store;
     std::shared_ptr<MeasurementStore> measurements;
+    std::shared_ptr<TimingStore> timings;
     absl::Status writable;
     int64_t removals_before = 0;  // of the stores before these
     int64_t refused = 0;          // rejected bundles
@@ -37,6 +38,7 @@ class LateDisk {
     if (!readable.ok()) readable = Nothing();
     now_.store = std::move(readable->store);
     now_.measurements = std::move(readable->measurements);
+    now_.timings = std::move(readable->timings);
     now_.writable = std::move(why);
   }
 
@@ -59,7 +61,8 @@ class LateDisk {
  private:
   DiskStores Nothing() const {
     return {.store = std::make_unique<MemoryStore>(0, logger_),
-            .measurements = std::make_unique<MemoryMeasurements>(0)};
+            .measurements = std::make_unique<MemoryMeasurements>(0),
+            .timings = std::make_unique<MemoryTimings>(0)};
   }
 
   bool BeginTry() {
@@ -81,6 +84,7 @@ class LateDisk {
     }
     before = std::exchange(now_, {.store = std::move(opened->store),
                                   .measurements = std::move(opened->measurements),
+                                  .timings = std::move(opened->timings),
                                   .writable = absl::OkStatus(),
                                   .removals_before = now_.removals_before,
                                   .refused = now_.refused});
@@ -180,25 +184,30 @@ class LateStore final : public Store {
   const std::shared_ptr<LateDisk> disk_;
 };
 
-class LateMeasurements final : public MeasurementStore {
+// The records of `store` in LateDisk::Now.
+template <typename Record, std::shared_ptr<RecordStore<Record>> LateDisk::Now::*store>
+class LateRecords final : public RecordStore<Record> {
  public:
-  explicit LateMeasurements(std::shared_ptr<LateDisk> disk) : disk_(std::move(disk)) {}
+  explicit LateRecords(std::shared_ptr<LateDisk> disk) : disk_(std::move(disk)) {}
 
-  std::optional<PlanMeasurements> Get(const Digest& plan) override { return now()->Get(plan); }
-  absl::Status Put(const Digest& plan, const PlanMeasurements& measurements) override {
+  std::optional<Record> Get(const Digest& key) override { return now()->Get(key); }
+  absl::Status Put(const Digest& key, const Record& record) override {
     const LateDisk::Now now = disk_->TryAndLook();
     RETURN_IF_ERROR(now.writable);
-    return now.measurements->Put(plan, measurements);
+    return (now.*store)->Put(key, record);
   }
-  void Remove(const Digest& plan) override { now()->Remove(plan); }
-  std::vector<Digest> Plans() const override { return now()->Plans(); }
-  MeasurementStats Stats() const override { return now()->Stats(); }
+  void Remove(const Digest& key) override { now()->Remove(key); }
+  std::vector<Digest> Keys() const override { return now()->Keys(); }
+  RecordStats Stats() const override { return now()->Stats(); }
 
  private:
-  std::shared_ptr<MeasurementStore> now() const { return disk_->Look().measurements; }
+  std::shared_ptr<RecordStore<Record>> now() const { return disk_->Look().*store; }
 
   const std::shared_ptr<LateDisk> disk_;
 };
+
+using LateMeasurements = LateRecords<PlanMeasurements, &LateDisk::Now::measurements>;
+using LateTimings = LateRecords<KernelTimings, &LateDisk::Now::timings>;
 
 }  // namespace
 
@@ -208,7 +217,8 @@ absl::StatusOr<DiskStores> OpenDiskStores(const RocksStoreOptions& options, Open
   if (!absl::IsResourceExhausted(opened.status())) return opened;
   auto disk = std::make_shared<LateDisk>(options, std::move(open), opened.status(), logger, clock);
   return DiskStores{.store = std::make_unique<LateStore>(disk),
-                    .measurements = std::make_unique<LateMeasurements>(disk)};
+                    .measurements = std::make_unique<LateMeasurements>(disk),
+                    .timings = std::make_unique<LateTimings>(disk)};
 }
 
 absl::StatusOr<DiskStores> OpenDiskStores(RocksStoreOptions options, Logger& logger,
@@ -220,8 +230,11 @@ absl::StatusOr<DiskStores> OpenDiskStores(RocksStoreOptions options, Logger& log
     }
     options.read_only = read_only;
     ASSIGN_OR_RETURN(std::unique_ptr<RocksStore> disk, RocksStore::Open(options, logger, clock));
-    std::unique_ptr<MeasurementStore> measurements = disk->OpenMeasurements();
-    return DiskStores{.store = std::move(disk), .measurements = std::move(measurements)};
+    DiskStores stores;
+    stores.measurements = disk->OpenRecords<PlanMeasurements>();
+    stores.timings = disk->OpenRecords<KernelTimings>();
+    stores.store = std::move(disk);
+    return stores;
   };
   return OpenDiskStores(options, std::move(open), logger, clock);
 }

@@ -10,10 +10,11 @@ namespace fusion {
 /// The stores in one directory.
 struct DiskStores {
   std::unique_ptr<Store> store;
-  std::unique_ptr<MeasurementStore> measurements;  // may outlive `store`
+  std::unique_ptr<MeasurementStore> measurements;  // these may outlive `store`
+  std::unique_ptr<TimingStore> timings;
 };
 
-/// Opens RocksStore and its measurements such that a server can start on a full disk. If there is
+/// Opens RocksStore and its records such that a server can start on a full disk. If there is
 /// no space to open them (ResourceExhausted), they are opened read-only. If that fails too (nothing
 /// stored yet, or another schema), they are empty. Until there is space, writes fail with that
 /// error, and StoreStats::not_writable has it. Writes and calls of CheckWritable and Stats retry to

@@ -120,7 +120,7 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(int64_t block_cache_bytes)
   kernels.blob_garbage_collection_force_threshold = 0.5;
 
   // Measurements: one record per plan, rewritten with each report. FIFO compaction keeps
-  // overwritten records, so one busy plan would displace all others. RocksMeasurements limits them
+  // overwritten records, so one busy plan would displace all others. RocksRecords limits them
   // instead.
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (size_t i = 0; i < kFamilyCount; ++i) {

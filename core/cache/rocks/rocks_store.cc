@@ -13,7 +13,7 @@
 #include "core/cache/rocks/entry_facts.h"
 #include "core/cache/rocks/frame.h"
 #include "core/cache/rocks/rocks_database.h"
-#include "core/cache/rocks/rocks_measurements.h"
+#include "core/cache/rocks/rocks_records.h"
 #include "core/cache/rocks/set_aside.h"
 #include "core/wire/kernel.h"
 
@@ -323,12 +323,15 @@ PlanPage RocksStore::ListPlansOf(const PlanFilter& filter, const std::optional<P
   return page;
 }
 
-std::unique_ptr<MeasurementStore> RocksStore::OpenMeasurements(int64_t budget_bytes) {
-  return std::make_unique<RocksMeasurements>(
-      RocksMeasurementsOptions{.budget_bytes = budget_bytes,
-                               .check_space = [options = options_] { return CheckSpace(options); }},
+template <typename Record>
+std::unique_ptr<RecordStore<Record>> RocksStore::OpenRecords(int64_t budget_bytes) {
+  return std::make_unique<RocksRecords<Record>>(
+      RocksRecordsOptions{.budget_bytes = budget_bytes,
+                          .check_space = [options = options_] { return CheckSpace(options); }},
       database_, logger_, clock_);
 }
+template std::unique_ptr<MeasurementStore> RocksStore::OpenRecords(int64_t budget_bytes);
+template std::unique_ptr<TimingStore> RocksStore::OpenRecords(int64_t budget_bytes);
 
 void RocksStore::LogDropped(const EntryId& id, std::string_view reason) const {
   logger_.Error("cache_entry_dropped", {{"tier", "disk"},

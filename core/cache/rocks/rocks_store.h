@@ -7,7 +7,7 @@
 #include "core/base/clock.h"
 #include "core/base/logging.h"
 #include "core/base/threads/mutex.h"
-#include "core/cache/measurement_store.h"
+#include "core/cache/record_store.h"
 #include "core/cache/rocks/eviction_index.h"
 #include "core/cache/rocks/store_lock.h"
 #include "core/cache/store.h"
@@ -87,9 +87,10 @@ class RocksStore final : public Store {
   std::map<std::string, int64_t> TenantBytes() const override;
   int64_t CachedBytes() const override;
 
-  /// Opens the measurements in the same database, at most `budget_bytes` of them. Call it at most
-  /// once. The result may outlive the store.
-  std::unique_ptr<MeasurementStore> OpenMeasurements(int64_t budget_bytes = int64_t{64} << 20);
+  /// Opens the records of a kind (PlanMeasurements, KernelTimings) in the same database, at most
+  /// `budget_bytes` of them. Call it at most once for each kind. The result may outlive the store.
+  template <typename Record>
+  std::unique_ptr<RecordStore<Record>> OpenRecords(int64_t budget_bytes = int64_t{64} << 20);
 
   /// True if Open found a damaged database and renamed it.
   bool started_empty_after_damage() const;

@@ -4,6 +4,7 @@
 
 #include "core/benefit/calibrate/kernel_form.h"
 #include "core/benefit/estimate.h"
+#include "core/graph/build/text.h"
 #include "core/plan/planner.h"
 #include "tests/support/kernel_harness.h"
 #include "tests/support/random_graph.h"
@@ -12,15 +13,38 @@
 namespace fusion {
 namespace {
 
+std::vector<Schedule> KernelsOf(const Graph& graph, const DeviceSpec& device) {
+  auto model = MakePlan(graph, device, {});
+  FUSION_CHECK(model.ok(), Message(model.status()));
+  std::vector<Schedule> out;
+  for (const auto& kernel : model->kernels) out.push_back(kernel.schedule);
+  return out;
+}
+
 // The kernels of plans of random graphs.
 std::vector<Schedule> SomeKernels(const DeviceSpec& device, int graphs) {
   std::vector<Schedule> out;
   for (int seed = 0; seed < graphs; ++seed) {
-    auto model = MakePlan(RandomChainGraph(static_cast<uint64_t>(seed)), device, {});
-    FUSION_CHECK(model.ok(), Message(model.status()));
-    for (const auto& kernel : model->kernels) out.push_back(kernel.schedule);
+    for (Schedule& kernel : KernelsOf(RandomChainGraph(static_cast<uint64_t>(seed)), device)) {
+      out.push_back(std::move(kernel));
+    }
   }
   return out;
+}
+
+// Its rows of scores do not fit on chip: keys are streamed.
+Graph Attention() {
+  auto graph = ParseGraph(R"(graph "attention" {
+    %0 = input "q" : f32[1,1024,64]
+    %1 = input "k" : f32[1,64,8192]
+    %2 = input "v" : f32[1,8192,64]
+    %3 = MatMul(%0, %1) : f32[1,1024,8192]  "" @ "qk"
+    %4 = Softmax(%3) {axis=-1} : f32[1,1024,8192]  "" @ "softmax"
+    %5 = MatMul(%4, %2) : f32[1,1024,64]  "" @ "pv"
+    output %5
+  })");
+  FUSION_CHECK(graph.ok(), Message(graph.status()));
+  return *std::move(graph);
 }
 
 CostTerms TermsOn(const Schedule& kernel, const DeviceSpec& device) {
@@ -49,16 +73,16 @@ TEST(CostTerms, AreThoseOfTheCalibratedSpec) {
   for (int threads : {1, 2}) {
     const DeviceSpec device = DeviceNamed("generic-avx2", threads);
     const DeviceSpec calibrated = Calibrated(device, factors);
-    int same = 0;
-    int all = 0;
+    int apart = 0;
     for (const Schedule& kernel : SomeKernels(device, 20)) {
       const double time = EstimateKernel(kernel, calibrated).time_us;
       const double scaled = TimeOf(TermsOn(kernel, device), factors);
-      EXPECT_NEAR(scaled, time, 0.15 * time) << kernel.label;
-      same += std::abs(scaled - time) < 0.001 * time ? 1 : 0;
-      ++all;
+      // Kernels that run side by side have products and other arithmetic in different shares.
+      const bool beside = kernel.label.find(" | ") != std::string::npos;
+      EXPECT_NEAR(scaled, time, (beside ? 0.03 : 0.001) * time) << kernel.label;
+      apart += beside ? 0 : 1;
     }
-    EXPECT_GE(same * 10, all * 9) << same << " of " << all;
+    EXPECT_GE(apart, 20);
   }
 }
 
@@ -87,7 +111,9 @@ TEST(Calibrated, ByOneIsTheSpec) {
 TEST(FormOf, SaysWhatAnEstimateCanBeWrongAbout) {
   const DeviceSpec device = DeviceNamed("generic-avx2", 1);
   std::map<std::string, int> forms;
-  for (const Schedule& kernel : SomeKernels(device, 40)) {
+  std::vector<Schedule> kernels = SomeKernels(device, 30);
+  for (Schedule& kernel : KernelsOf(Attention(), device)) kernels.push_back(std::move(kernel));
+  for (const Schedule& kernel : kernels) {
     const std::string form = FormOf(kernel);
     ++forms[form];
     EXPECT_EQ(ProductTypeOf(kernel, device).empty(),

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/files/file.h"
-#include "core/cache/memory/memory_measurements.h"
+#include "core/cache/memory/memory_records.h"
 #include "core/cache/memory/memory_store.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
@@ -27,7 +27,8 @@ class DiskStoresTest : public testing::Test {
       if (read_only && !readable_) return NotFound("nothing is there");
       if (!read_only) RETURN_IF_ERROR(disk_);
       DiskStores stores{.store = std::make_unique<MemoryStore>(1 << 20, logger_),
-                        .measurements = std::make_unique<MemoryMeasurements>()};
+                        .measurements = std::make_unique<MemoryMeasurements>(),
+                        .timings = std::make_unique<MemoryTimings>()};
       EXPECT_TRUE(stores.store->PutBundle(stored_).ok());
       return stores;
     };
@@ -119,7 +120,7 @@ TEST_F(DiskStoresTest, OfADatabaseTheLockPassesFromReaderToWriter) {
     if (at.lock == nullptr) at.lock = LockStore(at.dir).value();
     at.read_only = read_only;
     ASSIGN_OR_RETURN(std::unique_ptr<RocksStore> disk, RocksStore::Open(at, logger_, clock_));
-    std::unique_ptr<MeasurementStore> measurements = disk->OpenMeasurements();
+    std::unique_ptr<MeasurementStore> measurements = disk->OpenRecords<PlanMeasurements>();
     return DiskStores{.store = std::move(disk), .measurements = std::move(measurements)};
   };
   {

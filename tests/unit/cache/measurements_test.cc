@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 #include <rocksdb/db.h>
 
-#include "core/cache/memory/memory_measurements.h"
+#include "core/cache/memory/memory_records.h"
 #include "core/cache/rocks/rocks_store.h"
 #include "tests/support/capturing_logger.h"
 #include "tests/support/fake_clock.h"
@@ -28,22 +28,22 @@ TEST(MemoryMeasurements, GiveBackWhatWasPutTheLatestFirst) {
   EXPECT_TRUE(store.Put(Sha256("a"), MeasuredAt(3)).ok());
   EXPECT_TRUE(store.Put(Sha256("b"), MeasuredAt(2)).ok());
   EXPECT_EQ(store.Get(Sha256("a")), MeasuredAt(3));
-  EXPECT_THAT(store.Plans(), ElementsAre(Sha256("a"), Sha256("b")));
+  EXPECT_THAT(store.Keys(), ElementsAre(Sha256("a"), Sha256("b")));
   EXPECT_TRUE(store.Put(Sha256("b"), MeasuredAt(4)).ok());
-  EXPECT_THAT(store.Plans(), ElementsAre(Sha256("b"), Sha256("a")));
-  EXPECT_EQ(store.Stats().plans, 2);
+  EXPECT_THAT(store.Keys(), ElementsAre(Sha256("b"), Sha256("a")));
+  EXPECT_EQ(store.Stats().records, 2);
 }
 
 TEST(MemoryMeasurements, ThoseReportedLongestAgoGoFirst) {
   MemoryMeasurements store(3 * ChargedBytes(MeasuredAt(0)));
   for (int i = 0; i < 5; ++i) EXPECT_TRUE(store.Put(Sha256(StrCat(i)), MeasuredAt(i)).ok());
-  EXPECT_THAT(store.Plans(), ElementsAre(Sha256("4"), Sha256("3"), Sha256("2")));
+  EXPECT_THAT(store.Keys(), ElementsAre(Sha256("4"), Sha256("3"), Sha256("2")));
   EXPECT_FALSE(store.Get(Sha256("1")).has_value());
   EXPECT_EQ(store.Stats().evicted, 2);
   EXPECT_LE(store.Stats().bytes, store.Stats().limit_bytes);
   PlanMeasurements large = MeasuredAt(9, 1000);
   EXPECT_EQ(store.Put(Sha256("large"), large).code(), absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(store.Stats().plans, 3) << "and nothing went for it";
+  EXPECT_EQ(store.Stats().records, 3) << "and nothing went for it";
 }
 
 class RocksMeasurementsTest : public testing::Test {
@@ -55,7 +55,7 @@ class RocksMeasurementsTest : public testing::Test {
         logger_, clock_);
     ASSERT_TRUE(store.ok()) << store.status();
     store_ = *std::move(store);
-    measurements_ = store_->OpenMeasurements(budget_bytes);
+    measurements_ = store_->OpenRecords<PlanMeasurements>(budget_bytes);
   }
   void Close() {
     measurements_ = nullptr;
@@ -124,8 +124,8 @@ TEST_F(RocksMeasurementsTest, AreThereAfterReopeningTheLatestFirst) {
   EXPECT_TRUE(measurements_->Put(Sha256("a"), MeasuredAt(now + 2)).ok());
   Open();
   EXPECT_EQ(measurements_->Get(Sha256("a")), MeasuredAt(now + 2));
-  EXPECT_THAT(measurements_->Plans(), ElementsAre(Sha256("a"), Sha256("b")));
-  EXPECT_EQ(measurements_->Stats().plans, 2);
+  EXPECT_THAT(measurements_->Keys(), ElementsAre(Sha256("a"), Sha256("b")));
+  EXPECT_EQ(measurements_->Stats().records, 2);
   EXPECT_GT(measurements_->Stats().bytes, 400);
   EXPECT_EQ(store_->Stats()[0].plans, 0) << "they are no plans";
 }
@@ -136,13 +136,13 @@ TEST_F(RocksMeasurementsTest, StayBelowTheirBudgetAlsoOnDisk) {
   for (int i = 0; i < 10; ++i) {
     EXPECT_TRUE(measurements_->Put(Sha256(StrCat(i)), MeasuredAt(now + i)).ok());
   }
-  MeasurementStats stats = measurements_->Stats();
+  RecordStats stats = measurements_->Stats();
   EXPECT_LE(stats.bytes, 2000);
-  EXPECT_EQ(stats.plans + stats.evicted, 10);
+  EXPECT_EQ(stats.records + stats.evicted, 10);
   EXPECT_GT(stats.evicted, 0);
   EXPECT_FALSE(measurements_->Get(Sha256("0")).has_value());
   Open(2000);
-  EXPECT_EQ(measurements_->Stats().plans, stats.plans);
+  EXPECT_EQ(measurements_->Stats().records, stats.records);
   EXPECT_TRUE(measurements_->Get(Sha256("9")).has_value());
   EXPECT_FALSE(measurements_->Get(Sha256("0")).has_value());
 }
@@ -154,7 +154,7 @@ TEST_F(RocksMeasurementsTest, ADamagedRecordIsAMissLoggedCountedAndDeleted) {
   Open();
   EXPECT_FALSE(measurements_->Get(Sha256("a")).has_value());
   EXPECT_EQ(measurements_->Stats().dropped, 1);
-  EXPECT_THAT(measurements_->Plans(), IsEmpty());
+  EXPECT_THAT(measurements_->Keys(), IsEmpty());
   EXPECT_THAT(logger_.LinesWith("cache_entry_dropped"), testing::SizeIs(1));
   EXPECT_FALSE(measurements_->Get(Sha256("a")).has_value());
   EXPECT_EQ(measurements_->Stats().dropped, 1) << "it is gone";
@@ -167,7 +167,7 @@ TEST_F(RocksMeasurementsTest, WhatTheIndexCannotReadIsLoggedCountedAndDeleted) {
   }
   SpoilIndex(Sha256("a"));
   Open();
-  EXPECT_THAT(measurements_->Plans(), ElementsAre(Sha256("b")));
+  EXPECT_THAT(measurements_->Keys(), ElementsAre(Sha256("b")));
   EXPECT_EQ(measurements_->Stats().dropped, 2);
   EXPECT_THAT(logger_.LinesWith("cache_entry_dropped"), testing::SizeIs(2));
   EXPECT_EQ(Count("measurements"), 1) << "nothing stays uncounted";
@@ -180,12 +180,12 @@ TEST_F(RocksMeasurementsTest, ASmallerBudgetCountsFromTheStart) {
     EXPECT_TRUE(measurements_->Put(Sha256(StrCat(i)), MeasuredAt(UnixMs(clock_) + i)).ok());
   }
   Open(/*budget_bytes=*/2000);
-  MeasurementStats stats = measurements_->Stats();
+  RecordStats stats = measurements_->Stats();
   EXPECT_LE(stats.bytes, 2000);
-  EXPECT_GT(stats.plans, 0);
-  EXPECT_EQ(stats.plans + stats.evicted, 10);
+  EXPECT_GT(stats.records, 0);
+  EXPECT_EQ(stats.records + stats.evicted, 10);
   EXPECT_TRUE(measurements_->Get(Sha256("9")).has_value());
-  EXPECT_EQ(Count("measurements"), stats.plans);
+  EXPECT_EQ(Count("measurements"), stats.records);
 }
 
 TEST_F(RocksMeasurementsTest, RemovedOnesAreGoneFromTheDiskToo) {
@@ -196,7 +196,7 @@ TEST_F(RocksMeasurementsTest, RemovedOnesAreGoneFromTheDiskToo) {
   measurements_->Remove(Sha256("a"));
   measurements_->Remove(Sha256("nobody's"));
   EXPECT_FALSE(measurements_->Get(Sha256("a")).has_value());
-  EXPECT_THAT(measurements_->Plans(), ElementsAre(Sha256("b")));
+  EXPECT_THAT(measurements_->Keys(), ElementsAre(Sha256("b")));
   EXPECT_EQ(Count("measurements"), 1);
   EXPECT_EQ(Count("meta", "m"), 1);
 }
@@ -208,7 +208,7 @@ TEST_F(RocksMeasurementsTest, OldOnesAreForgottenWhenTheStoreIsOpened) {
   EXPECT_TRUE(measurements_->Put(Sha256("new"), MeasuredAt(UnixMs(clock_))).ok());
   clock_.Advance(std::chrono::hours(24 * 20));
   Open();
-  EXPECT_THAT(measurements_->Plans(), ElementsAre(Sha256("new")));
+  EXPECT_THAT(measurements_->Keys(), ElementsAre(Sha256("new")));
   EXPECT_FALSE(measurements_->Get(Sha256("old")).has_value());
 }
 
@@ -219,6 +219,28 @@ TEST_F(RocksMeasurementsTest, NothingIsWrittenOnAFullDisk) {
   absl::Status full = measurements_->Put(Sha256("a"), MeasuredAt(UnixMs(clock_) + 1));
   EXPECT_EQ(full.code(), absl::StatusCode::kResourceExhausted) << full;
   EXPECT_EQ(measurements_->Get(Sha256("a")), MeasuredAt(UnixMs(clock_)));
+}
+
+TEST_F(RocksMeasurementsTest, TimesOfKernelsLieBesideThem) {
+  Open();
+  std::unique_ptr<TimingStore> timings = store_->OpenRecords<KernelTimings>();
+  const int64_t now = UnixMs(clock_);
+  const KernelTimings first{.kernel = Sha256("k"),
+                            .times = {.calls = 2, .samples_us = {3, 4}},
+                            .last_report_unix_ms = now};
+  EXPECT_TRUE(timings->Put(KeyOf(first), first).ok());
+  EXPECT_TRUE(measurements_->Put(Sha256("a"), MeasuredAt(now)).ok());
+  timings = nullptr;
+  Open();
+  timings = store_->OpenRecords<KernelTimings>();
+  EXPECT_EQ(timings->Get(KeyOf(first)), first);
+  EXPECT_THAT(timings->Keys(), ElementsAre(KeyOf(first)));
+  EXPECT_THAT(measurements_->Keys(), ElementsAre(Sha256("a")));
+  EXPECT_EQ(timings->Stats().records, 1);
+  timings->Remove(KeyOf(first));
+  EXPECT_FALSE(timings->Get(KeyOf(first)).has_value());
+  EXPECT_EQ(measurements_->Get(Sha256("a")), MeasuredAt(now));
+  timings = nullptr;
 }
 
 TEST_F(RocksMeasurementsTest, MayOutliveTheStore) {

@@ -2,11 +2,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <regex>
 
 #include "client/fusionctl/args/arguments.h"
 #include "client/fusionctl/input/named_graph.h"
 #include "client/fusionctl/measure/statistics.h"
+#include "client/fusionctl/output/accuracy_output.h"
 #include "client/fusionctl/output/bar_chart.h"
 #include "client/fusionctl/output/html.h"
 #include "client/fusionctl/output/report_figures.h"
@@ -446,6 +448,38 @@ TEST_P(ReportPageTest, IsWellFormedAndLegibleWhateverIsInIt) {
   }
 }
 INSTANTIATE_TEST_SUITE_P(Kernels, ReportPageTest, testing::Values(1, 10, 24, 25, 60));
+
+TEST(Accuracy, ShowsWhatIsWorthKnowing) {
+  DeviceAccuracy device{
+      .device = {"toy", "avx2", 2},
+      .timings = 12,
+      .kernels = 6,
+      .models = 2,
+      .spec = {.kernels = 12, .median = std::log(1.5), .p90 = std::log(3)},
+      .held_back = {.kernels = 12, .median = std::log(1.1), .p90 = std::log(1.2)},
+      .constants = {{"launch", 1}, {"memory", 1.5}},
+      .classes =
+          {{.bound = "memory", .form = "copy", .factor = 0.75, .kernels = 2, .voters = 1},
+           {.bound = "launch", .form = "product", .factor = 1.001, .kernels = 4, .voters = 2}},
+      .machines = {{.machine = "fast", .tenant = "a", .factor = 1},
+                   {.machine = "slow", .tenant = "b", .factor = 2}}};
+  const std::string text = AccuracyText({device});
+  for (const char* shown :
+       {"toy, avx2, 2 threads: 6 kernels of 2 models, 2 machines", "50.0 %", "200.0 %", "10.0 %",
+        "20.0 %", "memory", "1.50 x", "copy", "0.75 x", "slow", "2.00 x"}) {
+    EXPECT_THAT(text, HasSubstr(shown));
+  }
+  for (const char* left_out : {"launch", "product", "fast", "newest"}) {
+    EXPECT_THAT(text, testing::Not(HasSubstr(left_out))) << "as good as 1";
+  }
+  device.held_back = {};
+  device.constants = {};
+  device.complete = false;
+  EXPECT_THAT(AccuracyText({device}),
+              testing::AllOf(HasSubstr("takes kernels of two models"), HasSubstr("only the newest"),
+                             HasSubstr("the constants of the spec fit")));
+  EXPECT_THAT(AccuracyText({}), HasSubstr("no latencies of kernels were reported"));
+}
 
 TEST(ReportPage, OfNothingSaysSo) {
   std::string page = ReportPage({});

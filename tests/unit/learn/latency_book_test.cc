@@ -5,7 +5,7 @@
 
 #include <thread>
 
-#include "core/cache/memory/memory_measurements.h"
+#include "core/cache/memory/memory_records.h"
 #include "core/cache/memory/memory_store.h"
 #include "tests/support/fake_clock.h"
 
@@ -65,12 +65,13 @@ class LatencyBookTest : public testing::Test {
   FakeClock clock_;
   MemoryStore store_{int64_t{64} << 20, Logger::Silent()};
   MemoryMeasurements measurements_;
-  LatencyBook book_{store_, measurements_, clock_};
+  MemoryTimings timings_;
+  LatencyBook book_{store_, measurements_, timings_, clock_};
 };
 
 TEST_F(LatencyBookTest, AReportIsShownBesideWhatWasEstimated) {
   Digest key = Store("graph");
-  absl::StatusOr<int64_t> added = book_.Add(ReportOn(key));
+  absl::StatusOr<int64_t> added = book_.Add(ReportOn(key), "a tenant");
   ASSERT_TRUE(added.ok()) << added.status();
   EXPECT_EQ(*added, 5);
   std::vector<PlanReport> reports = Reports();
@@ -110,28 +111,28 @@ TEST_F(LatencyBookTest, WhatDoesNotFitThePlanLeavesNothing) {
   Digest key = Store("graph");
   LatencyReport report = ReportOn(key);
   report.launches.push_back({.launch = 3, .samples_us = {1}});
-  absl::Status status = book_.Add(report).status();
+  absl::Status status = book_.Add(report, "a tenant").status();
   EXPECT_TRUE(absl::IsInvalidArgument(status)) << status;
   EXPECT_EQ(Message(status), "launches[2].launch: 3; the plan has launches 0..2");
   report = ReportOn(key);
   report.kernels = Sha256("others");
-  status = book_.Add(report).status();
+  status = book_.Add(report, "a tenant").status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(std::string(Message(status)), HasSubstr("other kernels by now"));
-  status = book_.Add(ReportOn(Sha256("nobody's"))).status();
+  status = book_.Add(ReportOn(Sha256("nobody's")), "a tenant").status();
   EXPECT_TRUE(absl::IsNotFound(status)) << status;
   EXPECT_THAT(std::string(Message(status)), HasSubstr("PlanFusion makes it again"));
   EXPECT_THAT(Reports(), IsEmpty());
-  EXPECT_EQ(measurements_.Stats().plans, 0);
+  EXPECT_EQ(measurements_.Stats().records, 0);
   report = ReportOn(key);
   report.kernels = LaunchedKernels(TwoKernels());
-  EXPECT_TRUE(book_.Add(report).ok());
+  EXPECT_TRUE(book_.Add(report, "a tenant").ok());
 }
 
 TEST_F(LatencyBookTest, PlansOfOpenDimsAreNotReportedOn) {
   Plan plan = TwoKernels();
   plan.symbols = {{.least = 1, .most = 512}};
-  absl::Status added = book_.Add(ReportOn(Store("open", plan))).status();
+  absl::Status added = book_.Add(ReportOn(Store("open", plan)), "a tenant").status();
   EXPECT_TRUE(absl::IsInvalidArgument(added)) << added;
   EXPECT_THAT(added.message(), HasSubstr("leaves dims open"));
   EXPECT_THAT(Reports(), IsEmpty());
@@ -142,9 +143,9 @@ TEST_F(LatencyBookTest, OnlyTheNewestSamplesAreKeptButEveryCallCounts) {
   LatencyReport report{
       .plan_key = key, .launches = {{.launch = 1, .samples_us = {}}}, .threads = 4};
   report.launches[0].samples_us.assign(200, 7);
-  EXPECT_TRUE(book_.Add(report).ok());
+  EXPECT_TRUE(book_.Add(report, "a tenant").ok());
   report.launches[0].samples_us.assign(200, 3);
-  EXPECT_TRUE(book_.Add(report).ok());
+  EXPECT_TRUE(book_.Add(report, "a tenant").ok());
   LatencySummary measured = Reports()[0].kernels[1].measured;
   EXPECT_EQ(measured.calls, 400);
   EXPECT_EQ(measured.samples, 256);
@@ -155,8 +156,8 @@ TEST_F(LatencyBookTest, OnlyTheNewestSamplesAreKeptButEveryCallCounts) {
 TEST_F(LatencyBookTest, CallsDoNotOverflow) {
   Digest key = Store("graph");
   LatencyReport report{.plan_key = key, .run_samples_us = {1}, .runs = INT64_MAX - 1};
-  EXPECT_TRUE(book_.Add(report).ok());
-  EXPECT_TRUE(book_.Add(report).ok());
+  EXPECT_TRUE(book_.Add(report, "a tenant").ok());
+  EXPECT_TRUE(book_.Add(report, "a tenant").ok());
   EXPECT_EQ(Reports()[0].runs.calls, INT64_MAX);
 }
 
@@ -165,10 +166,10 @@ TEST_F(LatencyBookTest, TheLatestReportComesFirst) {
   for (const char* graph : {"a", "b", "c"}) {
     keys.push_back(Store(graph));
     clock_.Advance(std::chrono::seconds(1));
-    EXPECT_TRUE(book_.Add(ReportOn(keys.back())).ok());
+    EXPECT_TRUE(book_.Add(ReportOn(keys.back()), "a tenant").ok());
   }
   clock_.Advance(std::chrono::seconds(1));
-  EXPECT_TRUE(book_.Add(ReportOn(keys[1])).ok());
+  EXPECT_TRUE(book_.Add(ReportOn(keys[1]), "a tenant").ok());
   auto order = [](const std::vector<PlanReport>& reports) {
     std::vector<Digest> out;
     for (const PlanReport& report : reports) out.push_back(report.plan_key);
@@ -185,18 +186,18 @@ TEST_F(LatencyBookTest, APlanThatIsGoneIsLeftOutAndOneWithoutReportsHasNone) {
   PlanMeasurements orphan{.last_report_unix_ms = 1};
   EXPECT_TRUE(measurements_.Put(Sha256("gone"), orphan).ok());
   EXPECT_THAT(Reports(), IsEmpty());
-  EXPECT_EQ(measurements_.Stats().plans, 0) << "and is not looked for again";
+  EXPECT_EQ(measurements_.Stats().records, 0) << "and is not looked for again";
 }
 
 TEST_F(LatencyBookTest, APlanWithOtherKernelsStartsAnew) {
   Digest key = Store("graph");
-  EXPECT_TRUE(book_.Add(ReportOn(key)).ok());
+  EXPECT_TRUE(book_.Add(ReportOn(key), "a tenant").ok());
   Plan apart = TwoKernels();
   apart.kernels[0].key = Sha256("third");
   ASSERT_EQ(Store("graph", apart), key);
   EXPECT_THAT(Reports(), IsEmpty()) << "those were of another kernel";
-  EXPECT_EQ(measurements_.Stats().plans, 0);
-  EXPECT_TRUE(book_.Add(ReportOn(key)).ok());
+  EXPECT_EQ(measurements_.Stats().records, 0);
+  EXPECT_TRUE(book_.Add(ReportOn(key), "a tenant").ok());
   EXPECT_EQ(Reports()[0].kernels[0].measured.calls, 12);
 }
 
@@ -209,7 +210,8 @@ TEST_F(LatencyBookTest, ReportsStayBelowTheirLimit) {
     wide.launches.push_back({.group = k, .kernel = k, .tensors = {}});
   }
   for (const char* graph : {"a", "b"}) {
-    EXPECT_TRUE(book_.Add({.plan_key = Store(graph, wide), .run_samples_us = {1}}).ok());
+    EXPECT_TRUE(
+        book_.Add({.plan_key = Store(graph, wide), .run_samples_us = {1}}, "a tenant").ok());
   }
   EXPECT_THAT(Reports(), SizeIs(1)) << "two of 13 MB are too much";
 }
@@ -219,19 +221,19 @@ TEST_F(LatencyBookTest, NoMorePlansAreReadThanMayBe) {
   large.decisions.push_back(
       {.reason = std::string(LatencyBook::kMaxReadBytes / 9, 'x'), .places = {{}}});
   for (const char* graph : {"a", "b", "c", "d"}) {
-    EXPECT_TRUE(book_.Add(ReportOn(Store(graph, large))).ok());
+    EXPECT_TRUE(book_.Add(ReportOn(Store(graph, large)), "a tenant").ok());
   }
   EXPECT_THAT(Reports(), SizeIs(3)) << "each is charged a third";
 }
 
 TEST_F(LatencyBookTest, SamplesOfOtherThreadsAreCountedButNotMixedIn) {
   Digest key = Store("graph");
-  EXPECT_EQ(*book_.Add(ReportOn(key)), 5);
+  EXPECT_EQ(*book_.Add(ReportOn(key), "a tenant"), 5);
   LatencyReport alone = ReportOn(key);
   alone.threads = 1;
   alone.run_samples_us = {900};
   for (LaunchLatency& launch : alone.launches) launch.samples_us = {500, 700};
-  EXPECT_EQ(*book_.Add(alone), 0);
+  EXPECT_EQ(*book_.Add(alone, "a tenant"), 0);
   PlanReport report = Reports()[0];
   EXPECT_EQ(report.runs.calls, 10);
   EXPECT_EQ(report.runs.samples, 1);
@@ -243,10 +245,10 @@ TEST_F(LatencyBookTest, SamplesOfOtherThreadsAreCountedButNotMixedIn) {
 
 TEST_F(LatencyBookTest, WhoLooksAtReportsUsesNoPlan) {
   Digest first = Store("first");
-  EXPECT_TRUE(book_.Add(ReportOn(first)).ok());
+  EXPECT_TRUE(book_.Add(ReportOn(first), "a tenant").ok());
   int64_t bytes = store_.Stats()[0].bytes;
   MemoryStore two(2 * bytes, Logger::Silent());
-  LatencyBook book(two, measurements_, clock_);
+  LatencyBook book(two, measurements_, timings_, clock_);
   auto put = [&](const char* graph) {
     auto stored = std::make_shared<StoredPlan>(MakeStoredPlan(graph, TwoKernels(), 1));
     EXPECT_TRUE(two.PutBundle({.plan = stored, .kernels = {}}).ok());
@@ -259,7 +261,7 @@ TEST_F(LatencyBookTest, WhoLooksAtReportsUsesNoPlan) {
 }
 
 TEST_F(LatencyBookTest, NobodyWaitsForReportsOnceCancelled) {
-  EXPECT_TRUE(book_.Add(ReportOn(Store("graph"))).ok());
+  EXPECT_TRUE(book_.Add(ReportOn(Store("graph")), "a tenant").ok());
   CancelToken cancel;
   cancel.Cancel();
   EXPECT_TRUE(absl::IsCancelled(book_.Reports(std::nullopt, 10, cancel).status()));
@@ -277,7 +279,7 @@ TEST_F(LatencyBookTest, OfReportsAtOnceNoneIsLost) {
                              .launches = {{.launch = t % 3, .samples_us = {1.5}, .calls = 3}},
                              .threads = 4,
                              .device = StrCat("machine ", t)};
-        EXPECT_TRUE(book_.Add(report).ok());
+        EXPECT_TRUE(book_.Add(report, "a tenant").ok());
       }
     });
   }

@@ -26,6 +26,7 @@ TEST(WirePlan, EveryStructFieldHasAWireField) {
   EXPECT_EQ(FieldCount<Estimate>(), WireFieldCount<v1::Estimate>());
   EXPECT_EQ(FieldCount<PlanKernel>(), WireFieldCount<v1::PlanKernel>());
   EXPECT_EQ(FieldCount<PlanGroup>(), WireFieldCount<v1::PlanGroup>());
+  EXPECT_EQ(FieldCount<CostTerms>(), WireFieldCount<v1::CostTerms>());
   EXPECT_EQ(FieldCount<PlanLaunch>(), WireFieldCount<v1::PlanLaunch>());
   EXPECT_EQ(FieldCount<PlanDecision>(), WireFieldCount<v1::PlanDecision>());
   EXPECT_EQ(FieldCount<DecisionPlace>(), WireFieldCount<v1::DecisionPlace>());
@@ -63,6 +64,10 @@ TEST(WirePlan, ValuesLandInTheFieldOfTheirName) {
             "flops: 6.5\nactivation_bytes: 7\nrecompute_bytes: 8\nweight_bytes: 9\n"
             "on_chip_bytes: 10\ntasks: 11\nwaves: 12.5\nstall_us: 0.75\nproduct_us: 1.25\n"
             "off_chip_us: 1.75\n");
+  EXPECT_EQ(TextOf(wire.groups(0).terms()),
+            "product_type: \"bf16\"\nproduct_us: 1.25\nelement_us: 2.25\nidle_us: 3.25\n"
+            "spill_us: 4.25\nshared_us: 5.25\nmemory_us: 6.25\nlaunch_us: 7.25\n"
+            "barrier_us: 8.25\ntask_us: 9.25\nexposed: 0.25\n");
   EXPECT_EQ(TextOf(wire.prepare(0)), "group: 1\nkernel: 1\ntensors: 1\ntensors: 2\n");
   EXPECT_EQ(TextOf(wire.launches(0)), "group: 1\nkernel: 1\ntensors: 2\ntensors: 1\n");
   EXPECT_EQ(TextOf(wire.op_by_op()),

@@ -1,0 +1,133 @@
+#include "client/fusionctl/output/accuracy_output.h"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "client/fusionctl/output/plan_output.h"
+#include "client/fusionctl/output/report_figures.h"
+#include "client/fusionctl/output/terminal.h"
+
+namespace fusion {
+namespace {
+
+// Factors that are as good as 1, and machines as fast as the others.
+constexpr double kNothing = 0.02;
+
+bool IsOne(double factor) { return factor > 0 && std::abs(std::log(factor)) < kNothing; }
+
+// |ln ratio| as a percentage: 0.69 is 100 %, off by a factor of two.
+std::string ErrorText(double error) { return HumanPercent(std::expm1(error)); }
+
+std::string ErrorsText(const DeviceAccuracy& device) {
+  Table table({{"constants"},
+               {"median error", Table::kRight},
+               {"90 % are below", Table::kRight},
+               {"kernels", Table::kRight}});
+  auto add = [&](const std::string& name, const ErrorSummary& errors) {
+    if (errors.kernels == 0) return;
+    table.Add({name, ErrorText(errors.median), ErrorText(errors.p90), StrCat(errors.kernels)});
+  };
+  add("of the spec, which plans use", device.spec);
+  add("fitted to other models", device.held_back);
+  std::string out = table.ToString();
+  if (device.held_back.kernels == 0) {
+    out += "nothing can be said about fitted constants: that takes kernels of two models\n";
+  }
+  return out;
+}
+
+std::string ConstantsText(const DeviceAccuracy& device) {
+  Table table({{"cost of"}, {"measured / spec", Table::kRight}});
+  int shown = 0;
+  for (const FittedConstant& constant : device.constants) {
+    if (IsOne(constant.factor)) continue;
+    table.Add({constant.name, SpeedupText(constant.factor)});
+    ++shown;
+  }
+  return shown == 0 ? "the constants of the spec fit\n" : table.ToString();
+}
+
+std::string ClassesText(const DeviceAccuracy& device) {
+  Table table({{"kernels that are still off"},
+               {"bound by"},
+               {"measured / fitted", Table::kRight},
+               {"kernels", Table::kRight},
+               {"machines", Table::kRight}});
+  int shown = 0;
+  for (const FittedClass& of : device.classes) {
+    if (IsOne(of.factor)) continue;
+    table.Add({of.form, of.bound, SpeedupText(of.factor), StrCat(of.kernels), StrCat(of.voters)});
+    ++shown;
+  }
+  return shown == 0 ? "" : StrCat("\n", table.ToString());
+}
+
+std::string MachinesText(const DeviceAccuracy& device) {
+  Table table({{"machine"}, {"tenant"}, {"time / median of all", Table::kRight}});
+  int shown = 0;
+  for (const MeasuredMachine& machine : device.machines) {
+    if (IsOne(machine.factor)) continue;
+    table.Add({machine.machine.empty() ? "-" : machine.machine,
+               machine.tenant.empty() ? "-" : machine.tenant, SpeedupText(machine.factor)});
+    ++shown;
+  }
+  return shown == 0 ? "" : StrCat("\n", table.ToString());
+}
+
+std::string DeviceText(const DeviceAccuracy& device) {
+  return StrCat(Bold(device.device.target), ", ", device.device.isa, ", ",
+                Count(device.device.threads, "thread"), ": ", Count(device.kernels, "kernel"),
+                " of ", Count(device.models, "model"), ", ",
+                Count(static_cast<int64_t>(device.machines.size()), "machine"),
+                device.complete ? "" : "; only the newest measurements are read", "\n\n",
+                ErrorsText(device), "\n", ConstantsText(device), ClassesText(device),
+                MachinesText(device));
+}
+
+Json ErrorsJson(const ErrorSummary& errors) {
+  return {{"kernels", errors.kernels}, {"median", errors.median}, {"p90", errors.p90}};
+}
+
+}  // namespace
+
+std::string AccuracyText(const std::vector<DeviceAccuracy>& devices) {
+  if (devices.empty()) {
+    return "no latencies of kernels were reported; fusionctl bench and the client library report "
+           "them\n";
+  }
+  return StrJoin(devices, "\n", DeviceText);
+}
+
+Json AccuracyJson(const DeviceAccuracy& device) {
+  Json constants = Json::array();
+  for (const FittedConstant& constant : device.constants) {
+    constants.push_back({{"name", constant.name}, {"factor", constant.factor}});
+  }
+  Json classes = Json::array();
+  for (const FittedClass& of : device.classes) {
+    classes.push_back({{"bound", of.bound},
+                       {"form", of.form},
+                       {"factor", of.factor},
+                       {"kernels", of.kernels},
+                       {"voters", of.voters}});
+  }
+  Json machines = Json::array();
+  for (const MeasuredMachine& machine : device.machines) {
+    machines.push_back(
+        {{"machine", machine.machine}, {"tenant", machine.tenant}, {"factor", machine.factor}});
+  }
+  return {{"target", device.device.target},
+          {"isa", device.device.isa},
+          {"threads", device.device.threads},
+          {"timings", device.timings},
+          {"kernels", device.kernels},
+          {"models", device.models},
+          {"truncated", !device.complete},
+          {"spec", ErrorsJson(device.spec)},
+          {"held_back", ErrorsJson(device.held_back)},
+          {"constants", constants},
+          {"classes", classes},
+          {"machines", machines}};
+}
+
+}  // namespace fusion

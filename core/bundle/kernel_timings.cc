@@ -1,0 +1,40 @@
+#include "core/bundle/kernel_timings.h"
+
+#include <algorithm>
+
+#include "core/base/hash.h"
+
+namespace fusion {
+
+Digest KeyOf(const KernelTimings& timings) {
+  FieldHasher h;
+  h.Add("timings", 1).Add("target", timings.device.target).Add("isa", timings.device.isa);
+  h.Add("threads", timings.device.threads).Add("kernel", BytesOf(timings.kernel));
+  h.Add("machine", timings.machine).Add("tenant", timings.tenant);
+  return h.Finish();
+}
+
+void AddTimings(const KernelTimings& more, KernelTimings* out) {
+  MeasuredTimes all = std::move(out->times);
+  const int64_t last_ms = std::max(out->last_report_unix_ms, more.last_report_unix_ms);
+  all.calls = more.times.calls > INT64_MAX - all.calls ? INT64_MAX : all.calls + more.times.calls;
+  all.samples_us.insert(all.samples_us.end(), more.times.samples_us.begin(),
+                        more.times.samples_us.end());
+  if (all.samples_us.size() > KernelTimings::kMaxSamples) {
+    all.samples_us.erase(all.samples_us.begin(),
+                         all.samples_us.end() - std::ptrdiff_t{KernelTimings::kMaxSamples});
+  }
+  *out = more;
+  out->times = std::move(all);
+  out->last_report_unix_ms = last_ms;
+}
+
+int64_t ChargedBytes(const KernelTimings& timings) {
+  constexpr int64_t kOverheadBytes = 512;
+  size_t text = timings.device.target.size() + timings.device.isa.size() + timings.machine.size() +
+                timings.tenant.size() + timings.model_name.size() + timings.bound.size() +
+                timings.form.size();
+  return kOverheadBytes + static_cast<int64_t>(text + timings.times.samples_us.size() * 4);
+}
+
+}  // namespace fusion

@@ -1,0 +1,40 @@
+#include "core/learn/report_timings.h"
+
+#include <algorithm>
+#include <cfloat>
+#include <map>
+
+namespace fusion {
+
+std::vector<KernelTimings> TimingsOf(const LatencyReport& report, const StoredPlan& stored,
+                                     std::string_view tenant, int64_t now_ms) {
+  const Plan& plan = stored.plan;
+  std::map<int, KernelTimings> by_kernel;
+  for (const LaunchLatency& measured : report.launches) {
+    if (report.threads != plan.threads) break;
+    const PlanLaunch& launch = plan.launches[static_cast<size_t>(measured.launch)];
+    const PlanGroup& group = plan.groups[static_cast<size_t>(launch.group)];
+    const PlanKernel& kernel = plan.kernels[static_cast<size_t>(launch.kernel)];
+    if (group.form.empty()) continue;
+    KernelTimings timings{.device = {plan.target, kernel.isa, plan.threads},
+                          .kernel = kernel.key,
+                          .machine = report.device,
+                          .tenant = std::string(tenant),
+                          .model_name = stored.model_name,
+                          .bound = group.bound,
+                          .form = group.form,
+                          .terms = group.terms,
+                          .last_report_unix_ms = now_ms};
+    const auto samples = static_cast<int64_t>(measured.samples_us.size());
+    timings.times.calls = std::max(measured.calls, samples);
+    for (double us : measured.samples_us) {
+      timings.times.samples_us.push_back(std::max(static_cast<float>(us), FLT_MIN));
+    }
+    AddTimings(timings, &by_kernel[launch.kernel]);
+  }
+  std::vector<KernelTimings> out;
+  for (auto& [kernel, timings] : by_kernel) out.push_back(std::move(timings));
+  return out;
+}
+
+}  // namespace fusion

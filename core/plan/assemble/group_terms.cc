@@ -1,0 +1,28 @@
+#include "core/plan/assemble/group_terms.h"
+
+#include "core/benefit/calibrate/kernel_form.h"
+#include "core/benefit/calibrate/terms.h"
+
+namespace fusion {
+
+void NoteTerms(const DeviceSpec& device, PlannedModel* model) {
+  // Equal kernels have equal schedules: read each once.
+  struct Facts {
+    std::string form;
+    std::string product_type;
+  };
+  std::vector<Facts> facts(model->kernels.size());
+  for (PlanGroup& group : model->plan.groups) {
+    const auto k = static_cast<size_t>(group.kernel);
+    const PlannedKernel& kernel = model->kernels[k];
+    if (kernel.registered != nullptr) continue;
+    if (facts[k].form.empty()) {
+      facts[k] = {FormOf(kernel.schedule), ProductTypeOf(kernel.schedule, device)};
+    }
+    group.form = facts[k].form;
+    group.terms =
+        TermsOf(group.estimate, model->plan.kernels[k].phases, facts[k].product_type, device);
+  }
+}
+
+}  // namespace fusion

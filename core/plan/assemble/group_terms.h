@@ -1,0 +1,13 @@
+#pragma once
+
+#include "core/device/device_spec.h"
+#include "core/plan/sets/planned_model.h"
+
+namespace fusion {
+
+/// Sets terms and form of the groups of `model->plan` (PlanGroup::terms, PlanGroup::form) from the
+/// schedules of their kernels. `device`: the spec that the estimates were made with. Groups that
+/// registered kernels run stay without.
+void NoteTerms(const DeviceSpec& device, PlannedModel* model);
+
+}  // namespace fusion

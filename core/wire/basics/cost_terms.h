@@ -1,0 +1,17 @@
+#pragma once
+
+#include "core/base/status.h"
+#include "core/bundle/cost_terms.h"
+
+namespace fusion::v1 {
+class CostTerms;
+}  // namespace fusion::v1
+
+namespace fusion {
+
+void EncodeTerms(const CostTerms& terms, v1::CostTerms* out);
+/// InvalidArgument, naming the field, for times that are negative or not finite, and for a share
+/// that is not 0..1.
+absl::StatusOr<CostTerms> DecodeTerms(const v1::CostTerms& wire);
+
+}  // namespace fusion
