@@ -181,8 +181,8 @@ class Client {
                                                     int limit = 100) const;
 
   /// How far estimates are from what was reported by this caller's tenant, by kind of device, and
-  /// the constants that would fit better; those with most measurements first. ResourceExhausted
-  /// while the service computes it for another call.
+  /// the constants that would fit better; those with most timings first. Such calls wait for each
+  /// other on the service.
   absl::StatusOr<std::vector<DeviceAccuracy>> GetAccuracy() const;
 
   /// The ledger of a plan: why its kernels are what they are. The second form plans the request if

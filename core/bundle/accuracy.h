@@ -8,9 +8,11 @@
 
 namespace fusion {
 
-/// |ln(measured / estimated)| over kernels: 0.1 is 10 % off. All 0 without kernels.
+/// |ln(measured / estimated)| over timings (kernels by machine and tenant): 0.1 is 10 % off. The
+/// time of a machine that is slower than the others as a whole is divided by its factor
+/// (MeasuredMachine). All 0 without timings.
 struct ErrorSummary {
-  int64_t kernels = 0;
+  int64_t timings = 0;
   double median = 0;
   double p90 = 0;
 
@@ -19,7 +21,8 @@ struct ErrorSummary {
 
 /// How wrong a constant of a device spec is: the measured cost divided by that of the spec.
 struct FittedConstant {
-  std::string name;   // "launch", "barrier", "task", "elements", "products of f32", a memory level
+  std::string
+      name;  // "launch", "barrier", "task", "elements", "shared cache", "memory", "products of f32"
   double factor = 1;  // above 1: the device is slower than its spec says
 
   bool operator==(const FittedConstant&) const = default;

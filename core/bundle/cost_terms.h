@@ -10,8 +10,10 @@ struct CostTerms {
   std::string product_type;  // whose rates apply (DeviceSpec::Rates); empty: no products
   double product_us = 0;
   double element_us = 0;
-  double idle_us = 0;   // tiling loss: grows with product_us + element_us
-  double spill_us = 0;  // scratch beyond the private caches: grows in the same way
+  double idle_us = 0;    // tiling loss: grows with product_us + element_us
+  double spill_us = 0;   // scratch beyond the private caches: grows in the same way
+  double serial_us = 0;  // arithmetic of one phase and memory of another do not overlap: grows with
+                         // the sum of all arithmetic and memory
   double shared_us = 0;
   double memory_us = 0;
   double launch_us = 0;

@@ -17,13 +17,10 @@ Digest KeyOf(const KernelTimings& timings) {
 void AddTimings(const KernelTimings& more, KernelTimings* out) {
   MeasuredTimes all = std::move(out->times);
   const int64_t last_ms = std::max(out->last_report_unix_ms, more.last_report_unix_ms);
-  all.calls = more.times.calls > INT64_MAX - all.calls ? INT64_MAX : all.calls + more.times.calls;
+  AddCalls(more.times.calls, &all);
   all.samples_us.insert(all.samples_us.end(), more.times.samples_us.begin(),
                         more.times.samples_us.end());
-  if (all.samples_us.size() > KernelTimings::kMaxSamples) {
-    all.samples_us.erase(all.samples_us.begin(),
-                         all.samples_us.end() - std::ptrdiff_t{KernelTimings::kMaxSamples});
-  }
+  KeepNewest(KernelTimings::kMaxSamples, &all);
   *out = more;
   out->times = std::move(all);
   out->last_report_unix_ms = last_ms;

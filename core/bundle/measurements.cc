@@ -8,22 +8,6 @@
 namespace fusion {
 namespace {
 
-void AddCalls(int64_t calls, MeasuredTimes* out) {
-  out->calls = calls > INT64_MAX - out->calls ? INT64_MAX : out->calls + calls;
-}
-
-void AddSamples(const std::vector<double>& samples_us, size_t most, MeasuredTimes* out) {
-  for (double sample : samples_us) {
-    // Times below FLT_MIN are shorter than any clock can measure.
-    out->samples_us.push_back(std::max(static_cast<float>(sample), FLT_MIN));
-  }
-  size_t kept = out->samples_us.size();
-  if (kept > most) {
-    out->samples_us.erase(out->samples_us.begin(),
-                          out->samples_us.end() - static_cast<std::ptrdiff_t>(most));
-  }
-}
-
 void AddDevice(const std::string& device, std::vector<std::string>* out) {
   if (device.empty()) return;
   std::erase(*out, device);
@@ -32,6 +16,25 @@ void AddDevice(const std::string& device, std::vector<std::string>* out) {
 }
 
 }  // namespace
+
+void AddCalls(int64_t calls, MeasuredTimes* out) {
+  out->calls = calls > INT64_MAX - out->calls ? INT64_MAX : out->calls + calls;
+}
+
+void AddNewest(const std::vector<double>& samples_us, size_t most, MeasuredTimes* out) {
+  for (double sample : samples_us) {
+    // Times below FLT_MIN are shorter than any clock can measure.
+    out->samples_us.push_back(std::max(static_cast<float>(sample), FLT_MIN));
+  }
+  KeepNewest(most, out);
+}
+
+void KeepNewest(size_t most, MeasuredTimes* out) {
+  const size_t kept = out->samples_us.size();
+  if (kept <= most) return;
+  out->samples_us.erase(out->samples_us.begin(),
+                        out->samples_us.end() - static_cast<std::ptrdiff_t>(most));
+}
 
 int64_t AddReport(const LatencyReport& report, const Plan& plan, int64_t now_ms,
                   PlanMeasurements* out) {
@@ -45,7 +48,7 @@ int64_t AddReport(const LatencyReport& report, const Plan& plan, int64_t now_ms,
     auto samples = static_cast<int64_t>(samples_us.size());
     AddCalls(std::max(calls, samples), times);
     if (report.threads != plan.threads) return;
-    AddSamples(samples_us, kept, times);
+    AddNewest(samples_us, kept, times);
     added += samples;
   };
   for (const LaunchLatency& launch : report.launches) {

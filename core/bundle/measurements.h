@@ -16,6 +16,13 @@ struct MeasuredTimes {
   bool operator==(const MeasuredTimes&) const = default;
 };
 
+/// Adds calls; saturates.
+void AddCalls(int64_t calls, MeasuredTimes* out);
+/// Adds samples in microseconds and keeps the newest `most`.
+void AddNewest(const std::vector<double>& samples_us, size_t most, MeasuredTimes* out);
+/// Keeps the newest `most` samples.
+void KeepNewest(size_t most, MeasuredTimes* out);
+
 /// Accumulated reports about one plan, of bounded size. A plain value.
 struct PlanMeasurements {
   /// Samples kept per launch: kMaxSamplesOfPlan / launches, but at least kMinSamples and at most

@@ -128,7 +128,8 @@ struct PlanGroup {
   Estimate estimate;
   /// The terms of `estimate` with the constants of the device's spec, and the form of the kernel
   /// (core/benefit/calibrate/kernel_form.h), for fitting constants to measurements. `form` is empty
-  /// in plans of earlier versions, of open dims, and where a registered kernel runs.
+  /// in plans of earlier versions, of open dims, in loop bodies, and where a registered kernel
+  /// runs.
   CostTerms terms;
   std::string form;
   PlanTotals op_by_op;  // the same ops, one kernel per node

@@ -1,31 +1,38 @@
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "core/base/threads/cancel.h"
 #include "core/bundle/accuracy.h"
-#include "core/cache/record_store.h"
+#include "core/bundle/kernel_timings.h"
 
 namespace fusion {
 
-/// Timings that a fit reads, the newest: of one device, and of all.
-inline constexpr int64_t kMaxFittedTimings = 4000;
-inline constexpr int64_t kMaxReadTimings = 16'000;
+/// Timings that are fitted, the newest: of one device, and of all.
+inline constexpr int64_t kMaxFittedTimings = 2000;
+inline constexpr int64_t kMaxReadTimings = 8000;
 /// Machines in DeviceAccuracy::machines, those with factors farthest from 1.
 inline constexpr size_t kMaxMachines = 64;
-/// At most what FitDevices needs of memory.
-inline constexpr int64_t kFitBytes = kMaxReadTimings * 2048;
+/// Upper bound of the memory that FitDevices needs, in bytes.
+inline constexpr int64_t kFitBytes = kMaxReadTimings * 1024;
 
-/// Parts into which kernels are divided, by the name of their model, for ErrorSummary of kernels
-/// that a fit has not seen. Kernels of models without a name are divided one by one.
-inline constexpr int kFolds = 5;
+/// Parts into which kernels are divided, for errors of kernels that a fit has not seen. Kernels of
+/// models with one name, and models that share a kernel, are in one part.
+inline constexpr size_t kFolds = 5;
 
-/// Compares the timings with their estimates and fits constants to them (FitDevice), for each kind
-/// of device. `tenant`: only timings of its callers and of the server itself count; others' are as
-/// if they were not there. Devices with most timings first. Reads every timing once; takes about 2
-/// ms for a kernel. kCancelled or kDeadlineExceeded if `cancel` ends. Thread-safe as `timings` is.
-absl::StatusOr<std::vector<DeviceAccuracy>> FitDevices(TimingStore& timings,
+/// Reads the timings with a key; nullopt: there are none.
+using ReadTimings = std::function<std::optional<KernelTimings>(const Digest& key)>;
+
+/// Compares timings with their estimates and fits constants to them (FitDevice), for each kind of
+/// device. `keys`: of timings, the latest report first. `tenant`: only timings of its callers and
+/// of the server itself count; others' are as if they were not there. Devices with most timings
+/// first. Reads all keys, or until kMaxReadTimings count; the fits of 2,000 kernels take about a
+/// second (measured). kCancelled or kDeadlineExceeded if `cancel` ends; a fit is not interrupted.
+absl::StatusOr<std::vector<DeviceAccuracy>> FitDevices(const std::vector<Digest>& keys,
+                                                       const ReadTimings& read,
                                                        std::string_view tenant,
                                                        const CancelToken& cancel);
 

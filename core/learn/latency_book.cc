@@ -1,8 +1,10 @@
 #include "core/learn/latency_book.h"
 
-#include <algorithm>
+#include <absl/cleanup/cleanup.h>
 
-#include "core/base/threads/retry_after.h"
+#include <algorithm>
+#include <thread>
+
 #include "core/base/unix_time.h"
 #include "core/learn/device_models.h"
 #include "core/learn/report_timings.h"
@@ -125,32 +127,46 @@ absl::StatusOr<int64_t> LatencyBook::Add(const LatencyReport& report, std::strin
   const Plan& plan = stored.value->plan;
   RETURN_IF_ERROR(CheckFits(report, plan));
   const int64_t now_ms = UnixMilliseconds(clock_);
-  RETURN_IF_ERROR(AddTimes(report, *stored.value, tenant, now_ms));
-  MutexLock lock(&MutexOf(report.plan_key));
-  PlanMeasurements known = measurements_.Get(report.plan_key).value_or(PlanMeasurements{});
-  int64_t samples = AddReport(report, plan, now_ms, &known);
-  RETURN_IF_ERROR(measurements_.Put(report.plan_key, known));
+  int64_t samples = 0;
+  {
+    MutexLock lock(&MutexOf(report.plan_key));
+    PlanMeasurements known = measurements_.Get(report.plan_key).value_or(PlanMeasurements{});
+    samples = AddReport(report, plan, now_ms, &known);
+    RETURN_IF_ERROR(measurements_.Put(report.plan_key, known));
+  }
+  AddTimes(report, *stored.value, tenant, now_ms);
   return samples;
 }
 
-absl::Status LatencyBook::AddTimes(const LatencyReport& report, const StoredPlan& stored,
-                                   std::string_view tenant, int64_t now_ms) {
+// The report is stored already. Times of kernels that cannot be stored are left out: a caller who
+// sent the report again would have it counted twice.
+void LatencyBook::AddTimes(const LatencyReport& report, const StoredPlan& stored,
+                           std::string_view tenant, int64_t now_ms) {
   for (const KernelTimings& times : TimingsOf(report, stored, tenant, now_ms)) {
     const Digest key = KeyOf(times);
     MutexLock lock(&MutexOf(key));
     KernelTimings all = timings_.Get(key).value_or(KernelTimings{});
     AddTimings(times, &all);
-    RETURN_IF_ERROR(timings_.Put(key, all));
+    timings_.Put(key, all).IgnoreError();
   }
-  return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<DeviceAccuracy>> LatencyBook::Accuracy(std::string_view tenant,
-                                                                  const CancelToken& cancel) {
-  if (fitting_.exchange(true)) return ServerBusy("the accuracy is computed for another call");
-  absl::StatusOr<std::vector<DeviceAccuracy>> out = FitDevices(timings_, tenant, cancel);
-  fitting_ = false;
-  return out;
+absl::StatusOr<std::vector<DeviceAccuracy>> LatencyBook::Accuracy(
+    std::string_view tenant, const CancelToken& cancel,
+    const std::function<absl::Status()>& before) {
+  constexpr std::chrono::milliseconds kLook(5);
+  while (fitting_.exchange(true)) {
+    RETURN_IF_ERROR(cancel.Check());
+    std::this_thread::sleep_for(kLook);
+  }
+  absl::Cleanup done = [this] { fitting_ = false; };
+  RETURN_IF_ERROR(before());
+  // Under the lock, so that a damaged record is not deleted after Add has written a sound one.
+  auto read = [this](const Digest& key) {
+    MutexLock lock(&MutexOf(key));
+    return timings_.Get(key);
+  };
+  return FitDevices(timings_.Keys(), read, tenant, cancel);
 }
 
 // Under the lock, so that it does not delete what Add has just written.

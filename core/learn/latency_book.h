@@ -38,30 +38,28 @@ class LatencyBook {
   LatencyBook(Store& plans, MeasurementStore& measurements, TimingStore& timings,
               const Clock& clock = Clock::Real());
 
-  /// Stores a report of a caller of `tenant`. On an error nothing of it is shown by Reports, but
-  /// times of single kernels may be kept. Returns the number of samples that are used; 0 for runs
-  /// with another number of threads than the plan's, see AddReport. NotFound: the server does not
-  /// have the plan (any more), or see CheckFits. InvalidArgument: see CheckFits. ResourceExhausted,
-  /// Unavailable: it cannot be stored.
+  /// Stores a report of a caller of `tenant`, all of it or nothing. Times of single kernels, for
+  /// Accuracy, are left out if they cannot be stored. Returns the number of samples that are used;
+  /// 0 for runs with another number of threads than the plan's, see AddReport. NotFound: the server
+  /// does not have the plan (any more), or see CheckFits. InvalidArgument: see CheckFits.
+  /// ResourceExhausted, Unavailable: it cannot be stored.
   absl::StatusOr<int64_t> Add(const LatencyReport& report, std::string_view tenant);
 
-  /// As FitDevices, of the timings of all reports. Needs kFitBytes of memory. ServerBusy while
-  /// another call runs.
+  /// As FitDevices, of the timings of all reports. One call at a time: others wait, as long as
+  /// `cancel` allows. `before` is called when it is this one's turn; its error ends the call. Use
+  /// it to reserve kFitBytes of memory.
   absl::StatusOr<std::vector<DeviceAccuracy>> Accuracy(std::string_view tenant,
-                                                       const CancelToken& cancel);
+                                                       const CancelToken& cancel,
+                                                       const std::function<absl::Status()>& before);
 
   /// True if the caller may see the plan.
   using Shows = std::function<bool(const StoredPlan& plan)>;
   /// Reports of one plan, or of at most `limit` plans, the latest report first.
-  ///   - Returns fewer once they hold kMaxReportBytes or once kMaxReadBytes were read; never none
-  ///   for
-  ///     that reason.
-  ///   - Treats plans for which `shows` (empty: all are shown) is false as if the server did not
-  ///   have
-  ///     them, and stops after kMaxHiddenBytes of these.
-  ///   - Deletes measurements of plans that are gone, and of kernels that a plan no longer
-  ///   launches.
-  ///   - Does not count as a use of the plans (Store::PeekPlan).
+  /// Returns fewer, but never none, once they hold kMaxReportBytes or once kMaxReadBytes were read.
+  /// Treats plans for which `shows` (empty: all are shown) is false as if the server did not have
+  /// them, and stops after kMaxHiddenBytes of these. Deletes measurements of plans that are gone,
+  /// and of kernels that a plan no longer launches. Does not count as a use of the plans
+  /// (Store::PeekPlan).
   /// NotFound: the server does not have `plan`. kCancelled, kDeadlineExceeded: `cancel` has ended.
   absl::StatusOr<std::vector<PlanReport>> Reports(const std::optional<Digest>& plan, int limit,
                                                   const CancelToken& cancel,
@@ -80,8 +78,8 @@ class LatencyBook {
  private:
   std::optional<PlanMeasurements> ReadCurrent(const Digest& plan, const Digest& kernels);
   void ForgetUnlessThere(const Digest& plan);
-  absl::Status AddTimes(const LatencyReport& report, const StoredPlan& stored,
-                        std::string_view tenant, int64_t now_ms);
+  void AddTimes(const LatencyReport& report, const StoredPlan& stored, std::string_view tenant,
+                int64_t now_ms);
   Mutex& MutexOf(const Digest& key) { return mutexes_[key.bytes[0] % mutexes_.size()]; }
 
   Store& plans_;

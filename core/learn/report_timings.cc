@@ -1,7 +1,6 @@
 #include "core/learn/report_timings.h"
 
 #include <algorithm>
-#include <cfloat>
 #include <map>
 
 namespace fusion {
@@ -9,6 +8,10 @@ namespace fusion {
 std::vector<KernelTimings> TimingsOf(const LatencyReport& report, const StoredPlan& stored,
                                      std::string_view tenant, int64_t now_ms) {
   const Plan& plan = stored.plan;
+  std::map<int, size_t> launches_of;
+  for (const LaunchLatency& measured : report.launches) {
+    ++launches_of[plan.launches[static_cast<size_t>(measured.launch)].kernel];
+  }
   std::map<int, KernelTimings> by_kernel;
   for (const LaunchLatency& measured : report.launches) {
     if (report.threads != plan.threads) break;
@@ -27,9 +30,10 @@ std::vector<KernelTimings> TimingsOf(const LatencyReport& report, const StoredPl
                           .last_report_unix_ms = now_ms};
     const auto samples = static_cast<int64_t>(measured.samples_us.size());
     timings.times.calls = std::max(measured.calls, samples);
-    for (double us : measured.samples_us) {
-      timings.times.samples_us.push_back(std::max(static_cast<float>(us), FLT_MIN));
-    }
+    // Launches of one kernel find its data in different caches: each has an equal share.
+    const size_t share =
+        std::max<size_t>(KernelTimings::kMaxSamples / launches_of.at(launch.kernel), 1);
+    AddNewest(measured.samples_us, share, &timings.times);
     AddTimings(timings, &by_kernel[launch.kernel]);
   }
   std::vector<KernelTimings> out;

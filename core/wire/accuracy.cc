@@ -21,16 +21,16 @@ absl::Status CheckCounted(std::string_view field, int64_t count) {
 }
 
 void EncodeErrors(const ErrorSummary& errors, v1::ErrorSummary* out) {
-  out->set_kernels(errors.kernels);
+  out->set_timings(errors.timings);
   out->set_median(errors.median);
   out->set_p90(errors.p90);
 }
 
 absl::StatusOr<ErrorSummary> DecodeErrors(const v1::ErrorSummary& wire) {
-  RETURN_IF_ERROR(CheckCounted("kernels", wire.kernels()));
+  RETURN_IF_ERROR(CheckCounted("timings", wire.timings()));
   RETURN_IF_ERROR(CheckFactor("median", wire.median()));
   RETURN_IF_ERROR(CheckFactor("p90", wire.p90()));
-  return ErrorSummary{.kernels = wire.kernels(), .median = wire.median(), .p90 = wire.p90()};
+  return ErrorSummary{.timings = wire.timings(), .median = wire.median(), .p90 = wire.p90()};
 }
 
 absl::StatusOr<FittedConstant> DecodeConstant(const v1::FittedConstant& wire) {

@@ -90,19 +90,24 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   }
 }
 
-// `name`: of the records; `what`: of which latencies are kept.
-void ReadRecords(const RecordStats& stats, const std::string& name, const std::string& records,
-                 const std::string& what, std::vector<MetricFamily>* out) {
+// Families of a record store. Their names begin with `prefix`; `count_suffix` ends the name of the
+// number of records; `subjects`: what has latencies, for the help texts.
+void ReadRecords(const RecordStats& stats, const std::string& prefix,
+                 const std::string& count_suffix, const std::string& subjects,
+                 std::vector<MetricFamily>* out) {
   auto add = [&](const std::string& suffix, const std::string& help, int64_t value,
                  MetricType type) {
-    out->push_back(Reading(StrCat(name, suffix), help, type).Add({}, value).Take());
+    out->push_back(Reading(StrCat(prefix, suffix), help, type).Add({}, value).Take());
   };
-  add(records, StrCat(what, " of which latencies are kept."), stats.records, MetricType::Gauge);
-  add("_bytes", StrCat("Bytes of latencies kept of ", what, "."), stats.bytes, MetricType::Gauge);
-  add("_limit_bytes", StrCat("Budget of ", name, "_bytes."), stats.limit_bytes, MetricType::Gauge);
-  add("_evictions_total", StrCat(what, " whose latencies went because the budget was reached."),
+  add(count_suffix, StrCat(subjects, " of which latencies are kept."), stats.records,
+      MetricType::Gauge);
+  add("_bytes", StrCat("Bytes of latencies kept of ", subjects, "."), stats.bytes,
+      MetricType::Gauge);
+  add("_limit_bytes", StrCat("Budget of ", prefix, "_bytes."), stats.limit_bytes,
+      MetricType::Gauge);
+  add("_evictions_total", StrCat(subjects, " whose latencies went because the budget was reached."),
       stats.evicted, MetricType::Counter);
-  add("_dropped_total", StrCat("Damaged records of ", what, " met by a reader and deleted."),
+  add("_dropped_total", StrCat("Damaged records of ", subjects, " met by a reader and deleted."),
       stats.dropped, MetricType::Counter);
 }
 

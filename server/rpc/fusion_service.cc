@@ -107,9 +107,9 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetReport(std::string_view 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerGetAccuracy(std::string_view request,
                                                                  UnaryContext context) {
   RETURN_IF_ERROR(CheckAccuracyRequest(request));
-  RETURN_IF_ERROR(context.hold(kFitBytes));
+  auto reserve = [&] { return context.hold(kFitBytes); };
   ASSIGN_OR_RETURN(std::vector<DeviceAccuracy> devices,
-                   parts_.book.Accuracy(context.caller.tenant, context.cancel));
+                   parts_.book.Accuracy(context.caller.tenant, context.cancel, reserve));
   return EncodeAccuracies(devices);
 }
 

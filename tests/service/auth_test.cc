@@ -531,6 +531,24 @@ TEST_F(AuthTest, WithNamespacesTenantsShareAndSeeNothingOfEachOther) {
   EXPECT_EQ(b->PlanFusion(ModelRequest(PlanMode::kCompile))->cache, CacheOutcome::kHitMemory);
 }
 
+TEST_F(AuthTest, TheAccuracyIsThatOfTheCallersOwnReports) {
+  std::string file = dir_.Write("tokens", StrCat(Token("a", "secret-a", "tenant: 'a'"),
+                                                 Token("b", "secret-b", "tenant: 'b'")));
+  Start({"--tokens", file});
+  std::unique_ptr<Client> a = Connect({.token = "secret-a"}).value();
+  std::unique_ptr<Client> b = Connect({.token = "secret-b"}).value();
+  const FusionReply reply = a->PlanFusion(ModelRequest(PlanMode::kPlanOnly)).value();
+  const LatencyReport report{.plan_key = reply.plan_key,
+                             .launches = {{.launch = 0, .samples_us = {5, 6, 7}}},
+                             .threads = reply.plan.threads,
+                             .device = "the machine of a"};
+  EXPECT_EQ(a->ReportLatency(report).value(), 3);
+  ASSERT_EQ(a->GetAccuracy()->size(), 1u);
+  EXPECT_EQ(a->GetAccuracy()->at(0).machines.at(0).machine, "the machine of a");
+  EXPECT_EQ(a->GetAccuracy()->at(0).machines.at(0).tenant, "a");
+  EXPECT_TRUE(b->GetAccuracy()->empty()) << "though both see the plan";
+}
+
 TEST_F(AuthTest, WithNamespacesNobodySeesWhatIsBeingMadeOrFailsForAnother) {
   std::string tokens = dir_.Write("tokens", StrCat(Token("a", "secret-a", "tenant: 'a'"),
                                                    Token("b", "secret-b", "tenant: 'b'")));

@@ -89,6 +89,7 @@ inline Plan SamplePlan() {
                             .element_us = 2.25,
                             .idle_us = 3.25,
                             .spill_us = 4.25,
+                            .serial_us = 10.25,
                             .shared_us = 5.25,
                             .memory_us = 6.25,
                             .launch_us = 7.25,

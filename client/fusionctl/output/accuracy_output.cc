@@ -10,6 +10,9 @@
 namespace fusion {
 namespace {
 
+// The service names at most so many (DeviceAccuracy.machines in fusion_service.proto).
+constexpr size_t kShownMachines = 64;
+
 // Factors that are as good as 1, and machines as fast as the others.
 constexpr double kNothing = 0.02;
 
@@ -22,16 +25,17 @@ std::string ErrorsText(const DeviceAccuracy& device) {
   Table table({{"constants"},
                {"median error", Table::kRight},
                {"90 % are below", Table::kRight},
-               {"kernels", Table::kRight}});
+               {"timings", Table::kRight}});
   auto add = [&](const std::string& name, const ErrorSummary& errors) {
-    if (errors.kernels == 0) return;
-    table.Add({name, ErrorText(errors.median), ErrorText(errors.p90), StrCat(errors.kernels)});
+    if (errors.timings == 0) return;
+    table.Add({name, ErrorText(errors.median), ErrorText(errors.p90), StrCat(errors.timings)});
   };
   add("of the spec, which plans use", device.spec);
   add("fitted to other models", device.held_back);
   std::string out = table.ToString();
-  if (device.held_back.kernels == 0) {
-    out += "nothing can be said about fitted constants: that takes kernels of two models\n";
+  if (device.held_back.timings == 0) {
+    out +=
+        "nothing can be said about fitted constants: that takes two models that share no kernel\n";
   }
   return out;
 }
@@ -78,6 +82,7 @@ std::string DeviceText(const DeviceAccuracy& device) {
   return StrCat(Bold(device.device.target), ", ", device.device.isa, ", ",
                 Count(device.device.threads, "thread"), ": ", Count(device.kernels, "kernel"),
                 " of ", Count(device.models, "model"), ", ",
+                device.machines.size() == kShownMachines ? "at least " : "",
                 Count(static_cast<int64_t>(device.machines.size()), "machine"),
                 device.complete ? "" : "; only the newest measurements are read", "\n\n",
                 ErrorsText(device), "\n", ConstantsText(device), ClassesText(device),
@@ -85,15 +90,15 @@ std::string DeviceText(const DeviceAccuracy& device) {
 }
 
 Json ErrorsJson(const ErrorSummary& errors) {
-  return {{"kernels", errors.kernels}, {"median", errors.median}, {"p90", errors.p90}};
+  return {{"timings", errors.timings}, {"median", errors.median}, {"p90", errors.p90}};
 }
 
 }  // namespace
 
 std::string AccuracyText(const std::vector<DeviceAccuracy>& devices) {
   if (devices.empty()) {
-    return "no latencies of kernels were reported; fusionctl bench and the client library report "
-           "them\n";
+    return "no latencies of kernels were reported, or their plans are of an earlier version; "
+           "fusionctl bench and the client library report them\n";
   }
   return StrJoin(devices, "\n", DeviceText);
 }

@@ -11,9 +11,8 @@
 namespace fusion {
 namespace {
 
-// Steps of the two nested iterations, and when they end: factors that change by less than 0.01 %.
-constexpr int kMaxRounds = 20;
-constexpr int kMaxSteps = 20;
+// Steps of the iteration, which ends when no factor changes by more than 0.01 %.
+constexpr int kMaxSteps = 100;
 constexpr double kSmallStep = 1e-4;
 // For derivatives of ln(time) by ln(factor): the time is linear in a factor but for two maxima.
 constexpr double kDifference = 1e-4;
@@ -25,6 +24,8 @@ struct Observation {
   double weight = 0;
   size_t voter = 0;
 };
+
+bool IsTime(double us) { return std::isfinite(us) && us > 0; }
 
 // The factors as a vector of their logarithms.
 class Parameters {
@@ -62,7 +63,7 @@ std::vector<Observation> Merge(const std::vector<TimingRecord>& records, const F
   std::map<std::string, std::map<std::string, std::vector<const TimingRecord*>>> merged;
   std::set<std::string> kernels;
   for (const TimingRecord& r : records) {
-    if (!std::isfinite(r.measured_us) || r.measured_us <= 0 || TimeOf(r.terms, {}) <= 0) continue;
+    if (!IsTime(r.measured_us) || !IsTime(TimeOf(r.terms, {}))) continue;
     merged[r.voter][r.kernel].push_back(&r);
     kernels.insert(r.kernel);
   }
@@ -91,6 +92,30 @@ std::vector<Observation> Merge(const std::vector<TimingRecord>& records, const F
   return out;
 }
 
+// ln of how much slower each voter is than the others, by the kernels that several voters measured:
+// its median distance from the median of these voters, shrunk like residuals. So what differs
+// between kernels is not taken for a difference between machines. 0 without such kernels.
+std::vector<double> OffsetsOf(const std::vector<Observation>& observations, size_t voters,
+                              const FitOptions& options) {
+  std::map<std::string, std::vector<const Observation*>> by_kernel;
+  for (const Observation& o : observations) by_kernel[o.record->kernel].push_back(&o);
+  std::vector<std::vector<double>> distances(voters);
+  for (const auto& [kernel, all] : by_kernel) {
+    if (all.size() < 2) continue;
+    std::vector<double> ln_us;
+    for (const Observation* o : all) ln_us.push_back(o->ln_us);
+    const double middle = Quantile(std::move(ln_us), 0.5);
+    for (const Observation* o : all) distances[o->voter].push_back(o->ln_us - middle);
+  }
+  std::vector<double> out(voters, 0);
+  for (size_t v = 0; v < voters; ++v) {
+    if (distances[v].empty()) continue;
+    const auto n = static_cast<double>(distances[v].size());
+    out[v] = Quantile(std::move(distances[v]), 0.5) * n / (n + options.shrinkage);
+  }
+  return out;
+}
+
 class Fitter {
  public:
   Fitter(std::vector<Observation> observations, size_t voters, const FitOptions& options)
@@ -98,19 +123,11 @@ class Fitter {
         options_(options),
         parameters_(observations_),
         x_(parameters_.size(), 0),
-        offsets_(voters, 0) {}
+        offsets_(OffsetsOf(observations_, voters, options)) {}
 
   void Run() {
-    for (int round = 0; round < kMaxRounds; ++round) {
-      const std::vector<double> before = x_;
-      MoveOffsets();
-      for (int step = 0; step < kMaxSteps && Step(); ++step) {
-      }
-      double moved = 0;
-      for (size_t i = 0; i < x_.size(); ++i) moved = std::max(moved, std::abs(x_[i] - before[i]));
-      if (moved < kSmallStep) break;
+    for (int step = 0; step < kMaxSteps && Step(); ++step) {
     }
-    MoveOffsets();
   }
 
   CostFactors factors() const { return parameters_.Factors(x_); }
@@ -122,23 +139,6 @@ class Fitter {
  private:
   double LeftOf(const Observation& o, const CostFactors& factors) const {
     return o.ln_us - std::log(TimeOf(o.record->terms, factors)) - offsets_[o.voter];
-  }
-
-  // With one voter the device is what it measures.
-  void MoveOffsets() {
-    if (offsets_.size() < 2) return;
-    const CostFactors now = factors();
-    std::vector<std::vector<Weighted>> left(offsets_.size());
-    for (const Observation& o : observations_) {
-      left[o.voter].push_back({LeftOf(o, now) + offsets_[o.voter], o.weight});
-    }
-    std::vector<Weighted> all;
-    for (size_t v = 0; v < left.size(); ++v) {
-      offsets_[v] = WeightedMedian(left[v]);
-      all.push_back({offsets_[v], 1});
-    }
-    const double middle = WeightedMedian(all);
-    for (double& offset : offsets_) offset -= middle;
   }
 
   double Loss(const std::vector<double>& x) const {
@@ -196,7 +196,7 @@ class Fitter {
         x[i] = std::clamp(x[i] + step[i], std::log(kLeastFactor), std::log(kMostFactor));
         largest = std::max(largest, std::abs(x[i] - x_[i]));
       }
-      if (Loss(x) >= loss) continue;
+      if (!(Loss(x) < loss)) continue;  // also NaN
       x_ = std::move(x);
       damping_ = std::max(damping_ / 10, 1e-6);
       return largest >= kSmallStep;
@@ -233,24 +233,27 @@ class Fitter {
   double damping_ = 1e-3;
 };
 
-// One value a kernel: the median over its voters.
+// Each voter has a location over its kernels of the class; the residual is their median.
 std::map<KernelClass, Residual> FitResiduals(const Fitter& fitter, const FitOptions& options) {
-  std::map<KernelClass, std::map<std::string, std::vector<double>>> left;
-  std::map<KernelClass, std::set<size_t>> voters;
+  struct Members {
+    std::map<size_t, std::vector<double>> left;  // by voter
+    std::set<std::string> kernels;
+  };
+  std::map<KernelClass, Members> members;
   for (const Observation& o : fitter.observations()) {
-    const KernelClass of{o.record->bound, o.record->form};
-    left[of][o.record->kernel].push_back(fitter.ResidualOf(o));
-    voters[of].insert(o.voter);
+    Members& of = members[{o.record->bound, o.record->form}];
+    of.left[o.voter].push_back(fitter.ResidualOf(o));
+    of.kernels.insert(o.record->kernel);
   }
   std::map<KernelClass, Residual> out;
-  for (const auto& [of, by_kernel] : left) {
-    std::vector<double> values;
-    for (const auto& [kernel, ln] : by_kernel) values.push_back(Quantile(ln, 0.5));
-    const auto n = static_cast<double>(values.size());
-    const double ln = HodgesLehmann(values) * n / (n + options.shrinkage);
+  for (const auto& [of, all] : members) {
+    std::vector<double> locations;
+    for (const auto& [voter, ln] : all.left) locations.push_back(HodgesLehmann(ln));
+    const auto n = static_cast<double>(all.kernels.size());
+    const double ln = Quantile(std::move(locations), 0.5) * n / (n + options.shrinkage);
     out[of] = {.factor = std::clamp(std::exp(ln), kLeastResidual, kMostResidual),
-               .kernels = static_cast<int64_t>(values.size()),
-               .voters = static_cast<int64_t>(voters[of].size())};
+               .kernels = static_cast<int64_t>(all.kernels.size()),
+               .voters = static_cast<int64_t>(all.left.size())};
   }
   return out;
 }
@@ -279,20 +282,20 @@ DeviceFit FitDevice(const std::vector<TimingRecord>& records, const FitOptions& 
     out.machines[voters[v]] = std::exp(fitter.offsets()[v]);
   }
   std::set<std::string> kernels;
-  std::vector<double> before;
-  std::vector<double> after;
+  std::vector<Weighted> before;
+  std::vector<Weighted> after;
   for (const Observation& o : fitter.observations()) {
     const TimingRecord& r = *o.record;
     kernels.insert(r.kernel);
-    const double offset = fitter.offsets()[o.voter];
-    before.push_back(std::abs(o.ln_us - std::log(TimeOf(r.terms, {}))));
+    const double ln_us = o.ln_us - fitter.offsets()[o.voter];
+    before.push_back({std::abs(ln_us - std::log(TimeOf(r.terms, {}))), o.weight});
     const double expected = ExpectedUs(out, r.terms, {r.bound, r.form});
-    after.push_back(std::abs(o.ln_us - std::log(expected) - offset));
+    after.push_back({std::abs(ln_us - std::log(expected)), o.weight});
   }
   out.records = static_cast<int64_t>(records.size());
   out.kernels = static_cast<int64_t>(kernels.size());
-  out.error_before = Quantile(std::move(before), 0.5);
-  out.error_after = Quantile(std::move(after), 0.5);
+  out.error_before = WeightedMedian(std::move(before));
+  out.error_after = WeightedMedian(std::move(after));
   return out;
 }
 

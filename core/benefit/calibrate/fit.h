@@ -41,12 +41,15 @@ struct Residual {
 struct DeviceFit {
   CostFactors factors;
   std::map<KernelClass, Residual> residuals;
-  /// exp of the median of ln(measured / estimated) by voter, relative to all voters. A machine that
-  /// is slow as a whole has one far from 1, and moves neither factors nor residuals.
+  /// exp of the offset of each voter: above 1, it is slower than the others on the kernels that
+  /// they share. Of three voters or more, one that is slow as a whole moves neither factors nor
+  /// residuals. Of two, each is as far from the middle.
   std::map<std::string, double> machines;
   int64_t records = 0;
   int64_t kernels = 0;
-  /// Over the kernels of the fit, before it and after: median of |ln(measured / estimated)|.
+  /// Over the kernels of the fit, with factors of 1 and as fitted: median of |ln(measured /
+  /// (estimated
+  /// * offset of the voter))|, by the weights of the fit.
   double error_before = 0;
   double error_after = 0;
 
@@ -76,16 +79,20 @@ inline constexpr double kMostResidual = 2;
 ///
 /// 1. Records are merged by voter and kernel (median of ln m and of the spread). Each voter has the
 ///    same total weight; within it a kernel has the weight 1 / (1 + (spread / huber)^2).
-/// 2. x, the ln of the factors: minimum of the sum of weights * Huber(residual) plus the prior
-///    prior_records * Huber(x), by iteratively reweighted Levenberg-Marquardt steps. s, the offset
-///    of each voter: the weighted median of its residuals, less the median over voters; 0 if there
-///    is one voter only. Sources: P. J. Huber, "Robust Estimation of a Location Parameter", Annals
-///    of Mathematical Statistics 35 (1964); D. W. Marquardt, "An Algorithm for Least-Squares
-///    Estimation of Nonlinear Parameters", SIAM J. Appl. Math. 11 (1963).
-/// 3. r, the residual of each class: HodgesLehmann of what is left, by kernel, shrunk and clamped.
+/// 2. s, the offset of each voter: its median distance, over the kernels that several voters
+///    measured, from the median of these voters, shrunk by n / (n + shrinkage).
+/// 3. x, the ln of the factors: minimum of the sum of weights * Huber(residual) plus the prior
+///    prior_records * Huber(x), by iteratively reweighted Levenberg-Marquardt steps.
+///    Sources: P. J. Huber, "Robust Estimation of a Location Parameter", Annals of Mathematical
+///    Statistics 35 (1964); D. W. Marquardt, "An Algorithm for Least-Squares Estimation of
+///    Nonlinear Parameters", SIAM J. Appl. Math. 11 (1963).
+/// 4. r, the residual of each class: HodgesLehmann over the kernels of each voter, the median over
+///    voters, shrunk by the number of kernels, clamped.
 ///
-/// A pure function; the order of the records does not matter. O(records * factors * steps). Records
-/// whose measured_us is not positive and finite are left out. Without records all factors are 1.
+/// A pure function. Records of one voter and kernel must have equal terms and class; then the order
+/// of the records does not matter. Time: about 0.3 s for 4,000 kernels (measured). Records whose
+/// measured or estimated time is not positive and finite are left out. Without records all factors
+/// are 1.
 DeviceFit FitDevice(const std::vector<TimingRecord>& records, const FitOptions& options = {});
 
 /// The time that `fit` expects of a kernel, in microseconds.

@@ -82,9 +82,13 @@ double RankCorrelation(const std::vector<double>& a, const std::vector<double>& 
 }
 
 bool PageHinkley::Add(double value) {
-  if (count_ == 0) mean_ = value;
-  const double off = std::clamp(value - mean_, -limit_, limit_);
   ++count_;
+  if (first_.size() < kWarmUp) {
+    first_.push_back(value);
+    mean_ = Quantile(first_, 0.5);
+    return false;
+  }
+  const double off = std::clamp(value - mean_, -limit_, limit_);
   mean_ += off / static_cast<double>(count_);
   up_ = std::max(0.0, up_ + off - tolerance_);
   down_ = std::max(0.0, down_ - off - tolerance_);

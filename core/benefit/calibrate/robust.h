@@ -34,14 +34,17 @@ double RankCorrelation(const std::vector<double>& a, const std::vector<double>& 
 
 /// Detects that the mean of a sequence has changed, in either direction. Each value is compared
 /// with the mean of all values so far; the excess beyond `tolerance` accumulates, and an alarm is
-/// raised when it has grown by more than `threshold` above its minimum.
+/// raised when it has grown by more than `threshold` above its minimum. The mean starts as the
+/// median of the first kWarmUp values, which raise no alarm.
 /// Source: E. S. Page, "Continuous Inspection Schemes", Biometrika 41 (1954); D. V. Hinkley,
 /// "Inference about the change-point from cumulative sum tests", Biometrika 58 (1971).
 /// A plain value; not thread-safe.
 class PageHinkley {
  public:
-  /// Both above 0, in the unit of the values. Values are clamped to `limit` from the mean, so that
-  /// a single value cannot raise an alarm by itself if limit < threshold.
+  static constexpr size_t kWarmUp = 8;
+
+  /// All above 0, in the unit of the values. Values are clamped to `limit` from the mean, so that a
+  /// single value cannot raise an alarm by itself if limit < threshold.
   PageHinkley(double tolerance, double threshold, double limit)
       : tolerance_(tolerance), threshold_(threshold), limit_(limit) {}
 
@@ -55,6 +58,7 @@ class PageHinkley {
   double tolerance_;
   double threshold_;
   double limit_;
+  std::vector<double> first_;  // until there are kWarmUp
   int64_t count_ = 0;
   double mean_ = 0;
   double up_ = 0;    // accumulated excess above the mean, at least 0

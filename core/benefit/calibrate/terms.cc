@@ -5,7 +5,13 @@
 namespace fusion {
 namespace {
 
+constexpr double CostTerms::*kTimes[] = {
+    &CostTerms::product_us, &CostTerms::element_us, &CostTerms::idle_us,   &CostTerms::spill_us,
+    &CostTerms::serial_us,  &CostTerms::shared_us,  &CostTerms::memory_us, &CostTerms::launch_us,
+    &CostTerms::barrier_us, &CostTerms::task_us};
+
 double Arithmetic(const CostTerms& t) { return t.product_us + t.element_us; }
+double Bytes(const CostTerms& t) { return t.shared_us + t.memory_us; }
 
 }  // namespace
 
@@ -28,6 +34,14 @@ CostTerms TermsOf(const Estimate& e, int phases, const std::string& product_type
   out.launch_us = std::min(device.launch_s * 1e6, e.launch_us);
   out.barrier_us = std::min((phases - 1) * device.barrier_s * 1e6, e.launch_us - out.launch_us);
   out.task_us = e.launch_us - out.launch_us - out.barrier_us;
+  // Estimates of phases one by one, or in a pipeline, differ from those of one phase of that size.
+  const double missing = e.time_us - TimeOf(out, {});
+  if (missing >= 0) {
+    out.serial_us = missing;
+    return out;
+  }
+  const double factor = std::max(e.time_us, 0.0) / TimeOf(out, {});
+  for (double CostTerms::*term : kTimes) out.*term *= factor;
   return out;
 }
 
@@ -41,6 +55,8 @@ CostTerms Scaled(const CostTerms& t, const CostFactors& f) {
   out.spill_us *= growth;
   out.shared_us *= f.shared;
   out.memory_us *= f.memory;
+  const double both = before + Bytes(t);
+  if (both > 0) out.serial_us *= (Arithmetic(out) + Bytes(out)) / both;
   out.launch_us *= f.launch;
   out.barrier_us *= f.barrier;
   out.task_us *= f.task;
@@ -50,9 +66,9 @@ CostTerms Scaled(const CostTerms& t, const CostFactors& f) {
 double TimeOf(const CostTerms& terms, const CostFactors& factors) {
   const CostTerms t = Scaled(terms, factors);
   const double arithmetic = Arithmetic(t);
-  const double bytes = t.shared_us + t.memory_us;
+  const double bytes = Bytes(t);
   return std::max(arithmetic, bytes) + t.exposed * std::min(arithmetic, bytes) + t.spill_us +
-         t.idle_us + t.launch_us + t.barrier_us + t.task_us;
+         t.idle_us + t.serial_us + t.launch_us + t.barrier_us + t.task_us;
 }
 
 DeviceSpec Calibrated(const DeviceSpec& spec, const CostFactors& f) {

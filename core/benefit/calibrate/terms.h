@@ -13,7 +13,7 @@ namespace fusion {
 /// Factors on the constants of a device spec; 1: as in the spec. Above 1 the device is slower than
 /// its spec says.
 struct CostFactors {
-  double launch = 1;   // seconds of launch_s, call_s, relaunch_s
+  double launch = 1;   // of launch_s, call_s, relaunch_s
   double barrier = 1;  // of barrier_s
   double task = 1;     // of task_s and exchange_s
   double element = 1;  // per element-wise operation, of every type
@@ -33,8 +33,9 @@ struct CostFactors {
 CostTerms TermsOf(const Estimate& estimate, int phases, const std::string& product_type,
                   const DeviceSpec& device);
 
-/// The time of a kernel with these factors: the formula of EstimateKernel. With factors of 1 it is
-/// Estimate::time_us.
+/// The time of a kernel with these factors: the formula of EstimateKernel, and
+/// CostTerms::serial_us. With factors of 1 it is Estimate::time_us, also for phases in sequence or
+/// in a pipeline.
 double TimeOf(const CostTerms& terms, const CostFactors& factors);
 
 /// The terms that TermsOf would give if the estimate had been made with these factors.

@@ -28,12 +28,14 @@ class MemoryRecords final : public RecordStore<Record> {
       return ResourceExhausted("measurements of ", HumanBytes(bytes), " exceed the budget of ",
                                HumanBytes(index_.budget_bytes()));
     }
-    for (const Digest& victim : index_.Victims(key, bytes)) {
+    const RecordIndex::Facts facts{
+        .bytes = bytes, .last_report_ms = record.last_report_unix_ms, .owner = OwnerOf(record)};
+    for (const Digest& victim : index_.Victims(key, facts)) {
       index_.Remove(victim);
       records_.erase(victim);
       ++evicted_;
     }
-    index_.Add(key, {.bytes = bytes, .last_report_ms = record.last_report_unix_ms});
+    index_.Add(key, facts);
     records_.insert_or_assign(key, record);
     return absl::OkStatus();
   }

@@ -119,9 +119,9 @@ std::vector<rocksdb::ColumnFamilyDescriptor> Families(int64_t block_cache_bytes)
   kernels.blob_garbage_collection_age_cutoff = 0.5;
   kernels.blob_garbage_collection_force_threshold = 0.5;
 
-  // Measurements: one record per plan, rewritten with each report. FIFO compaction keeps
-  // overwritten records, so one busy plan would displace all others. RocksRecords limits them
-  // instead.
+  // Measurements: a record per plan, and one per kernel, machine and tenant, rewritten with each
+  // report. FIFO compaction keeps overwritten records, so one busy plan would displace all others.
+  // RocksRecords limits them instead.
   std::vector<rocksdb::ColumnFamilyDescriptor> families;
   for (size_t i = 0; i < kFamilyCount; ++i) {
     auto family = static_cast<Family>(i);

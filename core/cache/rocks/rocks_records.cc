@@ -13,9 +13,9 @@
 namespace fusion {
 namespace {
 
-// How a kind of record is stored. Records of all kinds are in one family, by their key: keys are
-// digests of different contents. In the meta family the key is the prefix and the record's key, the
-// value bytes and last_report_ms (8 bytes each, little endian).
+// How a kind of record is stored. All kinds share two families. In kMeasurements the key is
+// Stored::Name of the record's key. In kMeta it is the prefix and the record's key; the value is
+// bytes, last_report_ms and, unless it is 0, owner (8 bytes each, little endian).
 template <typename Record>
 struct Stored;
 
@@ -23,6 +23,7 @@ template <>
 struct Stored<PlanMeasurements> {
   static constexpr char kPrefix = 'm';
   static constexpr std::string_view kKind = "measurements";
+  static std::string Name(const Digest& key) { return std::string(BytesOf(key)); }
   static std::string Encode(const Digest& key, const PlanMeasurements& record) {
     return EncodeMeasurements(key, record);
   }
@@ -35,6 +36,10 @@ template <>
 struct Stored<KernelTimings> {
   static constexpr char kPrefix = 't';
   static constexpr std::string_view kKind = "timings";
+  // So that no key of a plan names timings.
+  static std::string Name(const Digest& key) {
+    return std::string(1, kPrefix).append(BytesOf(key));
+  }
   static std::string Encode(const Digest& /*key*/, const KernelTimings& record) {
     return EncodeTimings(record);
   }
@@ -45,15 +50,17 @@ struct Stored<KernelTimings> {
 
 constexpr size_t kFactsKeyBytes = 1 + 32;
 constexpr size_t kFactsBytes = size_t{2} * 8;
+constexpr size_t kOwnedFactsBytes = size_t{3} * 8;
 
 std::string FactsKey(char prefix, const Digest& key) {
   return std::string(1, prefix).append(BytesOf(key));
 }
 
 std::string FactsValue(const RecordIndex::Facts& facts) {
-  std::string value(kFactsBytes, '\0');
+  std::string value(facts.owner == 0 ? kFactsBytes : kOwnedFactsBytes, '\0');
   std::memcpy(value.data(), &facts.bytes, 8);
   std::memcpy(value.data() + 8, &facts.last_report_ms, 8);
+  if (facts.owner != 0) std::memcpy(value.data() + 16, &facts.owner, 8);
   return value;
 }
 
@@ -62,9 +69,10 @@ bool ReadFacts(std::string_view name, std::string_view value, Digest* key,
                RecordIndex::Facts* facts) {
   if (name.size() != kFactsKeyBytes) return false;
   std::memcpy(key->bytes.data(), name.data() + 1, 32);
-  if (value.size() != kFactsBytes) return false;
+  if (value.size() != kFactsBytes && value.size() != kOwnedFactsBytes) return false;
   std::memcpy(&facts->bytes, value.data(), 8);
   std::memcpy(&facts->last_report_ms, value.data() + 8, 8);
+  if (value.size() == kOwnedFactsBytes) std::memcpy(&facts->owner, value.data() + 16, 8);
   return facts->bytes >= 0;
 }
 
@@ -73,10 +81,10 @@ void LogDropped(Logger& logger, std::string_view kind, const Digest& key, std::s
                {{"tier", "disk"}, {"kind", kind}, {"key", key.ToHex()}, {"reason", reason}});
 }
 
-void Delete(const RocksDatabase& database, char prefix, const Digest& key,
-            rocksdb::WriteBatch* batch) {
-  batch->Delete(database.family(Family::kMeasurements), AsSlice(BytesOf(key)));
-  batch->Delete(database.family(Family::kMeta), FactsKey(prefix, key));
+template <typename Record>
+void Delete(const RocksDatabase& database, const Digest& key, rocksdb::WriteBatch* batch) {
+  batch->Delete(database.family(Family::kMeasurements), Stored<Record>::Name(key));
+  batch->Delete(database.family(Family::kMeta), FactsKey(Stored<Record>::kPrefix, key));
 }
 
 }  // namespace
@@ -107,10 +115,10 @@ void RocksRecords<Record>::LoadIndex(const Clock& clock) {
     if (!ReadFacts(AsView(it->key()), AsView(it->value()), &key, &facts)) {
       LogDropped(logger_, Stored<Record>::kKind, key, "its record in the index cannot be read");
       ++dropped_;
-      Delete(*database_, Stored<Record>::kPrefix, key, &batch);
+      Delete<Record>(*database_, key, &batch);
       batch.Delete(database_->family(Family::kMeta), it->key());  // its key may be invalid
     } else if (facts.last_report_ms < oldest) {
-      Delete(*database_, Stored<Record>::kPrefix, key, &batch);
+      Delete<Record>(*database_, key, &batch);
     } else {
       index_.Add(key, facts);
     }
@@ -118,7 +126,7 @@ void RocksRecords<Record>::LoadIndex(const Clock& clock) {
   for (const Digest& key : index_.Excess()) {
     index_.Remove(key);
     ++evicted_;
-    Delete(*database_, Stored<Record>::kPrefix, key, &batch);
+    Delete<Record>(*database_, key, &batch);
   }
   if (batch.Count() > 0) Write(&batch);
   // Not an error: the store can be used without records.
@@ -139,7 +147,7 @@ template <typename Record>
 std::optional<Record> RocksRecords<Record>::Get(const Digest& key) {
   rocksdb::PinnableSlice framed;
   rocksdb::Status read = database_->db().Get({}, database_->family(Family::kMeasurements),
-                                             AsSlice(BytesOf(key)), &framed);
+                                             Stored<Record>::Name(key), &framed);
   if (read.IsNotFound()) return std::nullopt;
   if (!read.ok() && !read.IsCorruption()) {
     logger_.Error(
@@ -168,7 +176,7 @@ void RocksRecords<Record>::Drop(const Digest& key, std::string_view reason) {
 template <typename Record>
 void RocksRecords<Record>::Remove(const Digest& key) {
   rocksdb::WriteBatch batch;
-  Delete(*database_, Stored<Record>::kPrefix, key, &batch);
+  Delete<Record>(*database_, key, &batch);
   MutexLock writing(&write_mutex_);
   {
     MutexLock lock(&mutex_);
@@ -182,7 +190,8 @@ absl::Status RocksRecords<Record>::Put(const Digest& key, const Record& record) 
   if (options_.check_space) RETURN_IF_ERROR(options_.check_space());
   std::string framed = Frame(Stored<Record>::Encode(key, record));
   RecordIndex::Facts facts{.bytes = static_cast<int64_t>(framed.size()),
-                           .last_report_ms = record.last_report_unix_ms};
+                           .last_report_ms = record.last_report_unix_ms,
+                           .owner = OwnerOf(record)};
   if (facts.bytes > options_.budget_bytes) {
     return ResourceExhausted("measurements of ", HumanBytes(facts.bytes), " exceed the budget of ",
                              HumanBytes(options_.budget_bytes));
@@ -193,10 +202,10 @@ absl::Status RocksRecords<Record>::Put(const Digest& key, const Record& record) 
   std::vector<Digest> victims;
   {
     MutexLock lock(&mutex_);
-    victims = index_.Victims(key, facts.bytes);
+    victims = index_.Victims(key, facts);
   }
-  for (const Digest& victim : victims) Delete(*database_, Stored<Record>::kPrefix, victim, &batch);
-  batch.Put(database_->family(Family::kMeasurements), AsSlice(BytesOf(key)), framed);
+  for (const Digest& victim : victims) Delete<Record>(*database_, victim, &batch);
+  batch.Put(database_->family(Family::kMeasurements), Stored<Record>::Name(key), framed);
   batch.Put(database_->family(Family::kMeta), FactsKey(Stored<Record>::kPrefix, key),
             FactsValue(facts));
   rocksdb::WriteOptions unsynced;

@@ -12,7 +12,9 @@ void NoteTerms(const DeviceSpec& device, PlannedModel* model) {
     std::string product_type;
   };
   std::vector<Facts> facts(model->kernels.size());
-  for (PlanGroup& group : model->plan.groups) {
+  for (size_t g = 0; g < model->plan.groups.size(); ++g) {
+    PlanGroup& group = model->plan.groups[g];
+    if (g < model->inner.size() && model->inner[g]) continue;
     const auto k = static_cast<size_t>(group.kernel);
     const PlannedKernel& kernel = model->kernels[k];
     if (kernel.registered != nullptr) continue;

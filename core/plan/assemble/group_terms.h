@@ -7,7 +7,8 @@ namespace fusion {
 
 /// Sets terms and form of the groups of `model->plan` (PlanGroup::terms, PlanGroup::form) from the
 /// schedules of their kernels. `device`: the spec that the estimates were made with. Groups that
-/// registered kernels run stay without.
+/// registered kernels run stay without, and so do groups of loop bodies, whose passes have other
+/// costs.
 void NoteTerms(const DeviceSpec& device, PlannedModel* model);
 
 }  // namespace fusion

@@ -10,8 +10,7 @@ class CostTerms;
 namespace fusion {
 
 void EncodeTerms(const CostTerms& terms, v1::CostTerms* out);
-/// InvalidArgument, naming the field, for times that are negative or not finite, and for a share
-/// that is not 0..1.
+/// InvalidArgument, naming the field, for times outside 0..1e12 us and for a share outside 0..1.
 absl::StatusOr<CostTerms> DecodeTerms(const v1::CostTerms& wire);
 
 }  // namespace fusion

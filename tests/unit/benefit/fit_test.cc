@@ -141,6 +141,57 @@ TEST(FitDevice, AVoterHasOneVoteHoweverManyRecordsItSends) {
   EXPECT_LT(ErrorOnOthers(fit, {}), 0.05);
 }
 
+TEST(FitDevice, AVoterWithManyKernelsOfItsOwnDoesNotMakeTheResidualOfTheirClass) {
+  SimulatedDevice device({});
+  std::vector<TimingRecord> records;
+  for (const char* voter : {"a", "b", "c"}) {
+    for (TimingRecord& r : device.Kernels(60, voter)) records.push_back(std::move(r));
+  }
+  for (int i = 1000; i < 1200; ++i) {
+    TimingRecord own = device.Kernel(i, "liar");
+    if (own.form != "product") continue;
+    own.measured_us *= 3;
+    records.push_back(std::move(own));
+  }
+  const DeviceFit fit = FitDevice(records);
+  EXPECT_NEAR(fit.FactorOf({"products", "product"}), 1, 0.1);
+  EXPECT_NEAR(fit.FactorOf({"memory", "product"}), 1, 0.1);
+  EXPECT_NEAR(fit.factors.ProductOf("f32"), 1, 0.15);
+}
+
+TEST(FitDevice, MachinesThatShareNoKernelAreNotToldApart) {
+  // One runs products only, the other what waits for memory: the device has two wrong constants.
+  const CostFactors truth{.memory = 1.6, .product = {{"f32", 0.6}}};
+  SimulatedDevice device(truth);
+  std::vector<TimingRecord> records;
+  for (int i = 0; i < 200; ++i) {
+    TimingRecord r = device.Kernel(i, "products");
+    const bool products = i % 4 == 0;
+    CostTerms& t = r.terms;
+    (products ? t.memory_us : t.product_us) = 0;
+    if (!products) r.voter = "memory";
+    r.measured_us = TimeOf(t, truth);
+    records.push_back(std::move(r));
+  }
+  const DeviceFit fit = FitDevice(records);
+  EXPECT_EQ(fit.machines.at("products"), 1);
+  EXPECT_EQ(fit.machines.at("memory"), 1);
+  EXPECT_NEAR(fit.factors.memory, 1.6, 0.15);
+  EXPECT_NEAR(fit.factors.ProductOf("f32"), 0.6, 0.08);
+}
+
+TEST(FitDevice, OfTwoMachinesEachIsAsFarFromTheMiddle) {
+  SimulatedDevice device({}, 0);
+  std::vector<TimingRecord> records = device.Kernels(80, "a");
+  for (TimingRecord& r : device.Kernels(80, "b")) {
+    r.measured_us *= 2;
+    records.push_back(std::move(r));
+  }
+  const DeviceFit fit = FitDevice(records);
+  EXPECT_NEAR(fit.machines.at("a") * fit.machines.at("b"), 1, 1e-9);
+  EXPECT_NEAR(fit.machines.at("b") / fit.machines.at("a"), 2, 0.15);
+}
+
 TEST(FitDevice, AMachineThatIsSlowAsAWholeIsToldApartFromSlowKernels) {
   SimulatedDevice device({});
   std::vector<TimingRecord> records;
@@ -151,7 +202,8 @@ TEST(FitDevice, AMachineThatIsSlowAsAWholeIsToldApartFromSlowKernels) {
     }
   }
   const DeviceFit fit = FitDevice(records);
-  EXPECT_NEAR(fit.machines.at("throttled"), 1.7, 0.1);
+  const double shrunk = 80 / (80 + FitOptions().shrinkage);
+  EXPECT_NEAR(std::log(fit.machines.at("throttled")), std::log(1.7) * shrunk, 0.05);
   EXPECT_NEAR(fit.machines.at("a"), 1, 0.05);
   EXPECT_LT(ErrorOnOthers(fit, {}), 0.03);
 }
@@ -206,6 +258,9 @@ TEST(FitDevice, BadTimesAreLeftOut) {
     r.measured_us = bad;
     records.push_back(r);
   }
+  TimingRecord endless = records[0];
+  endless.terms.product_us = endless.terms.element_us = 1.5e308;
+  records.push_back(endless);
   DeviceFit fit = FitDevice(records);
   fit.records = clean.records;
   EXPECT_EQ(fit, clean);

@@ -79,11 +79,20 @@ TEST(PageHinkley, NoticesADriftWithin300Reports) {
   }
 }
 
-TEST(PageHinkley, ASingleValueRaisesNoAlarm) {
+TEST(PageHinkley, ASingleValueRaisesNoAlarmWhereverItComes) {
+  for (int at = 0; at < 60; ++at) {
+    PageHinkley detector = DriftDetector();
+    for (int i = 0; i < 1000; ++i) ASSERT_FALSE(detector.Add(i == at ? 1e9 : 0)) << at << " " << i;
+  }
+}
+
+TEST(PageHinkley, NoticesAShiftByATenthWithinAboutAHundredReports) {
+  NoisyDevice device;
   PageHinkley detector = DriftDetector();
-  for (int i = 0; i < 50; ++i) ASSERT_FALSE(detector.Add(0));
-  EXPECT_FALSE(detector.Add(1e9));
-  EXPECT_FALSE(detector.Add(0));
+  for (int i = 0; i < 1000; ++i) ASSERT_FALSE(detector.Add(device.Next(0)));
+  int after = 0;
+  while (after < 150 && !detector.Add(device.Next(0.1))) ++after;
+  EXPECT_LT(after, 150);
 }
 
 }  // namespace

@@ -120,17 +120,27 @@ TEST_F(DiskStoresTest, OfADatabaseTheLockPassesFromReaderToWriter) {
     if (at.lock == nullptr) at.lock = LockStore(at.dir).value();
     at.read_only = read_only;
     ASSIGN_OR_RETURN(std::unique_ptr<RocksStore> disk, RocksStore::Open(at, logger_, clock_));
-    std::unique_ptr<MeasurementStore> measurements = disk->OpenRecords<PlanMeasurements>();
-    return DiskStores{.store = std::move(disk), .measurements = std::move(measurements)};
+    DiskStores stores{.measurements = disk->OpenRecords<PlanMeasurements>(),
+                      .timings = disk->OpenRecords<KernelTimings>()};
+    stores.store = std::move(disk);
+    return stores;
   };
+  const KernelTimings timings{.kernel = Sha256("kernel"), .times = {.calls = 1}};
   {
     DiskStores stores = OpenDiskStores(options, std::move(open), logger_, clock_).value();
+    EXPECT_TRUE(absl::IsResourceExhausted(stores.timings->Put(KeyOf(timings), timings)));
     EXPECT_TRUE(stores.store->GetPlan({stored_.plan->key}));
     EXPECT_FALSE(stores.store->PutBundle(SampleBundle(2)).ok());
     EXPECT_TRUE(absl::IsFailedPrecondition(RocksStore::Open(options, logger_, clock_).status()));
     clock_.Advance(std::chrono::seconds(2));
     EXPECT_TRUE(stores.store->PutBundle(SampleBundle(2)).ok());
     EXPECT_EQ(stores.store->Stats()[0].plans, 2);
+    EXPECT_TRUE(stores.timings->Put(KeyOf(timings), timings).ok());
+    EXPECT_EQ(stores.timings->Get(KeyOf(timings)), timings);
+    EXPECT_EQ(stores.timings->Stats().records, 1);
+    EXPECT_EQ(stores.measurements->Stats().records, 0);
+    stores.timings->Remove(KeyOf(timings));
+    EXPECT_TRUE(stores.timings->Keys().empty());
   }
   EXPECT_EQ(OpenDiskStores(options, logger_, clock_)->store->Stats()[0].plans, 2);
 }

@@ -46,6 +46,29 @@ TEST(MemoryMeasurements, ThoseReportedLongestAgoGoFirst) {
   EXPECT_EQ(store.Stats().records, 3) << "and nothing went for it";
 }
 
+KernelTimings TimingsOf(const std::string& tenant, int number, int64_t unix_ms) {
+  return {.kernel = Sha256(StrCat(number)), .tenant = tenant, .last_report_unix_ms = unix_ms};
+}
+
+TEST(MemoryTimings, OfATenantDoNotDisplaceThoseOfOthers) {
+  const int64_t one = ChargedBytes(TimingsOf("a", 0, 0));
+  MemoryTimings store(10 * one);
+  for (int i = 0; i < 4; ++i) {
+    const KernelTimings timings = TimingsOf("a", i, i);
+    ASSERT_TRUE(store.Put(KeyOf(timings), timings).ok());
+  }
+  for (int i = 0; i < 100; ++i) {
+    const KernelTimings timings = TimingsOf("b", i, 100 + i);
+    ASSERT_TRUE(store.Put(KeyOf(timings), timings).ok());
+  }
+  EXPECT_EQ(store.Stats().records, 10);
+  EXPECT_EQ(store.Stats().evicted, 94);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(store.Get(KeyOf(TimingsOf("a", i, 0))).has_value()) << i;
+  }
+  EXPECT_TRUE(store.Get(KeyOf(TimingsOf("b", 99, 0))).has_value()) << "the newest stays";
+}
+
 class RocksMeasurementsTest : public testing::Test {
  protected:
   void Open(int64_t budget_bytes = int64_t{64} << 20) {
@@ -237,10 +260,34 @@ TEST_F(RocksMeasurementsTest, TimesOfKernelsLieBesideThem) {
   EXPECT_THAT(timings->Keys(), ElementsAre(KeyOf(first)));
   EXPECT_THAT(measurements_->Keys(), ElementsAre(Sha256("a")));
   EXPECT_EQ(timings->Stats().records, 1);
+  measurements_->Remove(KeyOf(first));
+  EXPECT_FALSE(measurements_->Get(KeyOf(first)).has_value());
+  EXPECT_EQ(timings->Get(KeyOf(first)), first) << "no key of a plan names timings";
   timings->Remove(KeyOf(first));
   EXPECT_FALSE(timings->Get(KeyOf(first)).has_value());
   EXPECT_EQ(measurements_->Get(Sha256("a")), MeasuredAt(now));
   timings = nullptr;
+}
+
+TEST_F(RocksMeasurementsTest, TimesOfATenantDoNotDisplaceThoseOfOthersAfterReopeningEither) {
+  Open();
+  const int64_t now = UnixMs(clock_);
+  int64_t budget = 0;
+  {
+    std::unique_ptr<TimingStore> timings = store_->OpenRecords<KernelTimings>();
+    for (int i = 0; i < 40; ++i) {
+      const KernelTimings more = TimingsOf(i < 4 ? "a" : "b", i, now + i);
+      ASSERT_TRUE(timings->Put(KeyOf(more), more).ok());
+    }
+    budget = timings->Stats().bytes / 4;
+  }
+  Open();
+  std::unique_ptr<TimingStore> timings = store_->OpenRecords<KernelTimings>(budget);
+  EXPECT_LE(timings->Stats().bytes, budget);
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_TRUE(timings->Get(KeyOf(TimingsOf("a", i, 0))).has_value()) << i;
+  }
+  EXPECT_FALSE(timings->Get(KeyOf(TimingsOf("b", 4, 0))).has_value());
 }
 
 TEST_F(RocksMeasurementsTest, MayOutliveTheStore) {

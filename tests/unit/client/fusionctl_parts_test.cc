@@ -455,8 +455,8 @@ TEST(Accuracy, ShowsWhatIsWorthKnowing) {
       .timings = 12,
       .kernels = 6,
       .models = 2,
-      .spec = {.kernels = 12, .median = std::log(1.5), .p90 = std::log(3)},
-      .held_back = {.kernels = 12, .median = std::log(1.1), .p90 = std::log(1.2)},
+      .spec = {.timings = 12, .median = std::log(1.5), .p90 = std::log(3)},
+      .held_back = {.timings = 12, .median = std::log(1.1), .p90 = std::log(1.2)},
       .constants = {{"launch", 1}, {"memory", 1.5}},
       .classes =
           {{.bound = "memory", .form = "copy", .factor = 0.75, .kernels = 2, .voters = 1},
@@ -476,7 +476,7 @@ TEST(Accuracy, ShowsWhatIsWorthKnowing) {
   device.constants = {};
   device.complete = false;
   EXPECT_THAT(AccuracyText({device}),
-              testing::AllOf(HasSubstr("takes kernels of two models"), HasSubstr("only the newest"),
+              testing::AllOf(HasSubstr("takes two models"), HasSubstr("only the newest"),
                              HasSubstr("the constants of the spec fit")));
   EXPECT_THAT(AccuracyText({}), HasSubstr("no latencies of kernels were reported"));
 }

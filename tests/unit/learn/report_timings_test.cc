@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <set>
+
 namespace fusion {
 namespace {
 
@@ -55,6 +58,15 @@ TEST(TimingsOf, AReportAreThoseOfItsKernels) {
   EXPECT_EQ(first.times.calls, 12);
   EXPECT_THAT(first.times.samples_us, ElementsAre(4, 2, 8, 6));
   EXPECT_EQ(first.last_report_unix_ms, 77);
+}
+
+TEST(TimingsOf, EachLaunchOfAKernelHasAnEqualShare) {
+  LatencyReport report = Report();
+  report.launches = {{.launch = 0, .samples_us = std::vector<double>(100, 1)},
+                     {.launch = 2, .samples_us = std::vector<double>(100, 3)}};
+  const std::vector<float> samples = TimingsOf(report, Stored(), "", 0).at(0).times.samples_us;
+  ASSERT_THAT(samples, SizeIs(KernelTimings::kMaxSamples));
+  EXPECT_EQ(std::count(samples.begin(), samples.end(), 1.0F), KernelTimings::kMaxSamples / 2);
 }
 
 TEST(TimingsOf, RunsWithOtherThreadsAreNone) {

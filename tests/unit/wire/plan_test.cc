@@ -67,7 +67,7 @@ TEST(WirePlan, ValuesLandInTheFieldOfTheirName) {
   EXPECT_EQ(TextOf(wire.groups(0).terms()),
             "product_type: \"bf16\"\nproduct_us: 1.25\nelement_us: 2.25\nidle_us: 3.25\n"
             "spill_us: 4.25\nshared_us: 5.25\nmemory_us: 6.25\nlaunch_us: 7.25\n"
-            "barrier_us: 8.25\ntask_us: 9.25\nexposed: 0.25\n");
+            "barrier_us: 8.25\ntask_us: 9.25\nexposed: 0.25\nserial_us: 10.25\n");
   EXPECT_EQ(TextOf(wire.prepare(0)), "group: 1\nkernel: 1\ntensors: 1\ntensors: 2\n");
   EXPECT_EQ(TextOf(wire.launches(0)), "group: 1\nkernel: 1\ntensors: 2\ntensors: 1\n");
   EXPECT_EQ(TextOf(wire.op_by_op()),
