@@ -291,7 +291,9 @@ void Metrics::OnFinished(const RpcRecord& record) {
   if (record.messages_sent > 0) {
     method.sent.Get().Increment(static_cast<double>(record.messages_sent));
   }
-  if (!record.tenant.empty()) counters_->tenants.Add(record.tenant);
+  if (!record.tenant.empty()) {
+    counters_->tenants.Add(record.tenant, record.took, absl::IsResourceExhausted(record.status));
+  }
   counters_->queue_seconds->Observe(ToMilliseconds(record.queued) / 1e3);
   if (record.method == RpcMethod::kReportLatency) {
     counters_->ingested.at(IngestionResult(record.status))->Increment();
