@@ -153,24 +153,30 @@ def trouble(sick, work, model):
         sick.ctl("list", "--deadline", 0.2)
 
 
-def dashboard_rows(rows, prometheus, well):
+def without_data(prometheus, queries, meanwhile):
+    """Those of the queries that find nothing, or only NaN, until the time is over; `meanwhile` is called before each try."""
+    left = dict(queries)
+
+    def all_found():
+        meanwhile()
+        for key in [key for key, query in left.items() if prometheus.values(query)]:
+            del left[key]
+        return not left
+
+    until(all_found)
+    return left
+
+
+def dashboard_rows(rows, prometheus, well, model):
     """Every query of every dashboard, with the data of one server."""
-    def filled(query):
-        return query.replace("$__rate_interval", WINDOW).replace("$instance", re.escape(well.admin).replace("\\", "\\\\"))
-
+    instance = re.escape(well.admin).replace("\\", "\\\\")
     for name, dashboard in pack.dashboards().items():
-        open_ = {(panel["title"], target["legendFormat"]): filled(target["expr"])
-                 for panel in pack.panels(dashboard) for target in panel["targets"]}
-        known = len(open_)
-
-        def all_found(left=open_):
-            for key in [key for key, query in left.items() if prometheus.values(query)]:
-                del left[key]
-            return not left
-
-        until(all_found)
-        missing = ", ".join(f"{title} ({legend})" for title, legend in open_)
-        rows.counted(f"dashboard {name}: every query has data", not open_, missing or f"{known} of {known} queries", "all of them")
+        queries = {(panel["title"], target["legendFormat"]): target["expr"].replace("$__rate_interval", WINDOW).replace("$instance", instance)
+                   for panel in pack.panels(dashboard) for target in panel["targets"]}
+        left = without_data(prometheus, queries, lambda: well.must("plan", model))
+        missing = ", ".join(f"{title} ({legend})" for title, legend in left)
+        rows.counted(f"dashboard {name}: every query has data", not left, missing or f"{len(queries)} of {len(queries)} queries",
+                     "all of them")
 
 
 def alert_row(rows, prometheus, row, wanted, daemon):
@@ -200,7 +206,7 @@ def live_rows(rows, work, options):
                     threads.submit(damaged.must, "plan", models[0], "--plan-only")]
             for one in done:
                 one.result()
-        rows.section(dashboard_rows, prometheus, well)
+        rows.section(dashboard_rows, prometheus, well, models[0])
         alert_row(rows, prometheus, "a full disk, crashes, a quota, a certificate", SICK, sick)
         alert_row(rows, prometheus, "a damaged store, no reports", DAMAGED, damaged)
         damaged.drain()
