@@ -38,7 +38,8 @@ if [ -e "$(dirname "$0")/bomb" ]; then
 fi
 exec /usr/bin/g++ "$@"
 """
-SICK = {"FusionStoreNotWritable", "FusionCertificateExpires", "FusionKernelsQuarantined", "FusionCompilesDie", "FusionCallsRejected"}
+SICK = {"FusionStoreNotWritable", "FusionCertificateExpires", "FusionKernelsQuarantined", "FusionCompilesDie", "FusionWorkersRestart",
+        "FusionCallsRejected"}
 DAMAGED = {"FusionStoreSetAside", "FusionNoMeasurements"}
 DRAINED, KILLED = {"FusionNotReady"}, {"FusionDown"}
 PROVOKED = SICK | DAMAGED | DRAINED | KILLED

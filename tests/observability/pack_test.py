@@ -14,7 +14,7 @@ import rule_cases
 sys.path.insert(0, str(pack.PACK))
 import dashboards  # noqa: E402  the generator
 
-README = (pack.PACK / "README.md").read_text()
+PAGE = (pack.PACK / "README.md").read_text()
 COUNTER = re.compile(r"\w+_(?:total|bucket|count|sum)\b(?:\{[^}]*\})?(\[)?")
 
 
@@ -80,12 +80,12 @@ class AlertsTest(unittest.TestCase):
             self.assertEqual(alert.annotations["runbook"], f"deploy/observability/README.md#{alert.name.lower()}")
 
     def test_the_readme_has_a_runbook_and_a_row_for_every_alert(self):
-        self.assertEqual(re.findall(r"^### (Fusion\w+)$", README, re.M), [alert.name for alert in pack.alerts()])
-        rows = re.findall(r"^\| \[(\w+)\]\(#(\w+)\) \| (\w+) \| (\w+) \|", README, re.M)
+        self.assertEqual(re.findall(r"^### (Fusion\w+)$", PAGE, re.M), [alert.name for alert in pack.alerts()])
+        rows = re.findall(r"^\| \[(\w+)\]\(#(\w+)\) \| (\w+) \| (\w+) \|", PAGE, re.M)
         self.assertEqual(rows, [(alert.name, alert.name.lower(), alert.severity, alert.lasts) for alert in pack.alerts()])
 
     def test_the_readme_has_a_row_for_every_dashboard(self):
-        self.assertEqual(re.findall(r"^\| `(\w+\.json)` \|", README, re.M), [f"{one.name}.json" for one in dashboards.DASHBOARDS])
+        self.assertEqual(re.findall(r"^\| `(\w+\.json)` \|", PAGE, re.M), [f"{one.name}.json" for one in dashboards.DASHBOARDS])
 
     def test_every_alert_is_tried_on_series_that_break_something(self):
         tried = {case.alert for case in rule_cases.BROKEN}

@@ -5,7 +5,7 @@ A case is the healthy server but for the series that it names; None leaves one o
 
 import dataclasses
 
-MINUTES = 200
+MINUTES = 150
 STAGES = {"import": ("0.003", "0.3", "1"), "plan": ("0.1", "3", "10"), "publish": ("0.01", "0.3", "3")}
 
 
@@ -119,16 +119,16 @@ BROKEN = [
 ]
 
 QUIET = [
-    Case("a healthy server", {}, quiet_at=190),
+    Case("a healthy server", {}, quiet_at=130),
     Case("a server without traffic", {key: None if "grpc_server" in key else steady(0) for key, value in HEALTHY.items()
-                                      if value.startswith("0+")}, quiet_at=190),
+                                      if value.startswith("0+")}, quiet_at=130),
     Case("a server without store, TLS and calls so far",
-         {key: None for key in HEALTHY if key.startswith(("fusion_store_", "fusion_tls_", "grpc_")) and "memory" not in key}, quiet_at=120),
+         {key: None for key in HEALTHY if key.startswith(("fusion_store_", "fusion_tls_", "grpc_")) and "memory" not in key}, quiet_at=70),
     Case("a drain of a minute", {series("fusion_ready"): f"1x10 0 1x{MINUTES}"}, quiet_at=13),
     Case("a full disk for half a minute", {series("fusion_store_writable", tier="disk"): f"1x10 0 1x{MINUTES}"}, quiet_at=12),
     Case("a compile queue at 78 %", {DEPTH: steady(3200)}, quiet_at=30),
-    Case("a certificate for 15 days", {EXPIRES: steady(15 * 86400)}, quiet_at=120),
-    Case("a disk that will be full in 30 hours", {FREE: "180000000000-100000000x200"}, quiet_at=120),
+    Case("a certificate for 15 days", {EXPIRES: steady(15 * 86400)}, quiet_at=70),
+    Case("a disk that will be full in 30 hours", {FREE: "180000000000-100000000x150"}, quiet_at=70),
     Case("two crashes among four compiles", {compiles("ok"): f"0x10 2x{MINUTES}", compiles("crash"): f"0x10 2x{MINUTES}"}, quiet_at=20),
     Case("workers that end with cancelled jobs", {RESTARTS: grows(20), compiles("cancelled"): grows(20)}, quiet_at=40),
     Case("a slow import among few requests",
