@@ -24,7 +24,6 @@ using prometheus::Family;
 using prometheus::Histogram;
 using prometheus::Labels;
 using prometheus::MetricFamily;
-using prometheus::MetricType;
 
 constexpr int kCodes = 17;  // of gRPC
 constexpr std::array<EntryKind, 2> kKinds = {EntryKind::kPlan, EntryKind::kKernel};

@@ -14,7 +14,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 constexpr std::string_view kPlanFusionLabels =
-    "grpc_method=\"PlanFusion\",grpc_service=\"fusion.v1.FusionService\",grpc_type=\"unary\"";
+    R"(grpc_method="PlanFusion",grpc_service="fusion.v1.FusionService",grpc_type="unary")";
 
 RpcRecord MeteredCall(RpcMethod method, Nanoseconds took, absl::Status status = absl::OkStatus()) {
   RpcRecord record;
