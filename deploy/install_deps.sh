@@ -45,12 +45,19 @@ if [[ $(id -u) -ne 0 ]]; then
 fi
 echo "installing: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
-# The tests only run the programs of prometheus: its service is not started here.
-policy=/usr/sbin/policy-rc.d
-if [[ " ${missing[*]} " == *" prometheus "* && ! -e "$policy" ]]; then
-  trap '"${as_root[@]}" rm -f "$policy"' EXIT
-  printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
-  "${as_root[@]}" chmod 755 "$policy"
+# The tests only run the programs of prometheus: its service is neither started nor enabled here.
+service=
+if [[ " ${missing[*]} " == *" prometheus "* ]]; then
+  service=prometheus
+  policy=/usr/sbin/policy-rc.d
+  if [[ ! -e "$policy" ]]; then
+    trap '"${as_root[@]}" rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+    "${as_root[@]}" chmod 755 "$policy"
+  fi
 fi
 "${as_root[@]}" apt-get update -qq
 "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+if [[ -n "$service" ]] && command -v systemctl >/dev/null; then
+  "${as_root[@]}" systemctl --quiet disable "$service" 2>/dev/null || true
+fi
