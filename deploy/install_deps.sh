@@ -13,10 +13,10 @@ build_packages=(
   libcli11-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libsmartcols-dev libarchive-dev libseccomp-dev graphviz
   libgtest-dev libgmock-dev libbenchmark-dev
 )
-# clang and clang-tidy share their libraries with clang-format; without them the checks that use them are skipped, as is
-# that of the unit without systemd-analyze.
+# clang and clang-tidy share their libraries with clang-format; without them the checks that use them are skipped, as are
+# that of the unit without systemd-analyze and those of dashboards and alerts without prometheus.
 test_packages=(libonnx-testdata clang clang-format clang-tidy python3 python3-venv curl git
-  bubblewrap systemd)
+  bubblewrap systemd prometheus)
 
 packages=("${build_packages[@]}")
 if [[ "${1:-}" == "--tests" ]]; then
@@ -45,5 +45,19 @@ if [[ $(id -u) -ne 0 ]]; then
 fi
 echo "installing: ${missing[*]}"
 export DEBIAN_FRONTEND=noninteractive
+# The tests only run the programs of prometheus: its service is neither started nor enabled here.
+service=
+if [[ " ${missing[*]} " == *" prometheus "* ]]; then
+  service=prometheus
+  policy=/usr/sbin/policy-rc.d
+  if [[ ! -e "$policy" ]]; then
+    trap '"${as_root[@]}" rm -f "$policy"' EXIT
+    printf '#!/bin/sh\nexit 101\n' | "${as_root[@]}" tee "$policy" >/dev/null
+    "${as_root[@]}" chmod 755 "$policy"
+  fi
+fi
 "${as_root[@]}" apt-get update -qq
 "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+if [[ -n "$service" ]] && command -v systemctl >/dev/null; then
+  "${as_root[@]}" systemctl --quiet disable "$service" 2>/dev/null || true
+fi

@@ -48,6 +48,9 @@ source=$(dirname "$deploy")
 readmes=$(cd "$source" && find README.md client core deploy proto server tests -name README.md | sort)
 installed=$(cd "$prefix/share/doc/fusiond" && find . -name README.md -printf '%P\n' | sort)
 [[ "$installed" == "$readmes" ]] || fail "other READMEs are installed than the tree has: $installed"
+for file in fusion_rules.yml prometheus.yml grafana.yml dashboards; do
+  diff -r "$deploy/observability/$file" "$prefix/share/fusiond/observability/$file"
+done
 unit=$prefix/lib/systemd/system/fusiond.service
 start="$prefix/bin/fusiond --config $prefix/etc/fusiond.conf"
 grep -qx "ExecStart=$start --socket-group fusion" "$unit" || fail "the unit starts something else" "$unit"

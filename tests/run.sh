@@ -39,7 +39,7 @@ rows() {
     flock "$1" printf "%s\n" "$shown"
     exit $status' _ "$results"
 }
-at_once=$(nproc) step rows scheduler models width cpu_kernels main_job
+at_once=$(nproc) step rows scheduler models width cpu_kernels main_job learning
 at_once=1 step rows service faults
 tests/measured.py slowest "$results"
 echo "== $((SECONDS / 60)) min: all passed"

@@ -62,10 +62,13 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   Reading aside("fusion_store_set_aside_bytes",
                 "Bytes of a damaged store that was put aside, at this start or before.");
   Reading free("fusion_store_free_bytes", "Free bytes of the file system of the store.");
+  Reading min_free("fusion_store_min_free_bytes",
+                   "Value of fusion_store_free_bytes below which nothing is written.");
   if (!now.disk.dir.empty()) {
     empty.Add({}, int64_t{now.disk.started_empty});
     aside.Add({}, now.disk.set_aside_bytes);
     free.Add({}, now.disk.free_bytes);
+    min_free.Add({}, now.disk.min_free_bytes);
   }
   Reading disk("fusion_store_disk_bytes", "Bytes occupied on disk, garbage included.");
   for (const StoreStats& tier : now.tiers) {
@@ -85,7 +88,7 @@ void ReadStores(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
     pinned.Add(labels, tier.pinned_bytes);
   }
   for (Reading* reading : {&entries, &bytes, &limit, &evicted, &dropped, &failures, &unwritten,
-                           &writable, &disk, &pinned, &empty, &aside, &free}) {
+                           &writable, &disk, &pinned, &empty, &aside, &free, &min_free}) {
     out->push_back(reading->Take());
   }
 }
@@ -220,8 +223,14 @@ void ReadFlow(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   out->push_back(Reading("fusion_inflight_bytes", "Bytes of the requests under way.")
                      .Add({}, now.inflight_bytes)
                      .Take());
+  out->push_back(Reading("fusion_inflight_limit_bytes", "Budget of fusion_inflight_bytes.")
+                     .Add({}, now.inflight_limit_bytes)
+                     .Take());
   out->push_back(Reading("fusion_planning_bytes", "Memory of imports and plannings under way.")
                      .Add({}, now.planning_bytes)
+                     .Take());
+  out->push_back(Reading("fusion_planning_limit_bytes", "Budget of fusion_planning_bytes.")
+                     .Add({}, now.planning_limit_bytes)
                      .Take());
   out->push_back(Reading("fusion_plannings_evicted_total",
                          "Imports and plannings that ended because they held most of the memory "
@@ -286,8 +295,16 @@ void ReadTenants(const TenantCounts& tenants, std::vector<MetricFamily>* out) {
   Reading calls("fusion_tenant_calls_total",
                 "Calls that ended, by tenant: the first 64 of them, then \"other\".",
                 MetricType::Counter);
-  for (const auto& [tenant, count] : tenants.counts()) calls.Add({{"tenant", tenant}}, count);
-  out->push_back(calls.Take());
+  Reading refused("fusion_tenant_refused_total", "Calls that ended RESOURCE_EXHAUSTED, by tenant.",
+                  MetricType::Counter);
+  Reading took("fusion_tenant_seconds_total",
+               "Time of the calls that ended, waiting included, by tenant.", MetricType::Counter);
+  for (const auto& [tenant, use] : tenants.counts()) {
+    calls.Add({{"tenant", tenant}}, use.calls);
+    refused.Add({{"tenant", tenant}}, use.refused);
+    took.Add({{"tenant", tenant}}, ToMilliseconds(use.took) / 1e3);
+  }
+  for (Reading* reading : {&calls, &refused, &took}) out->push_back(reading->Take());
 }
 
 // Nothing without TLS.

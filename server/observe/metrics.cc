@@ -24,7 +24,6 @@ using prometheus::Family;
 using prometheus::Histogram;
 using prometheus::Labels;
 using prometheus::MetricFamily;
-using prometheus::MetricType;
 
 constexpr int kCodes = 17;  // of gRPC
 constexpr std::array<EntryKind, 2> kKinds = {EntryKind::kPlan, EntryKind::kKernel};
@@ -291,7 +290,9 @@ void Metrics::OnFinished(const RpcRecord& record) {
   if (record.messages_sent > 0) {
     method.sent.Get().Increment(static_cast<double>(record.messages_sent));
   }
-  if (!record.tenant.empty()) counters_->tenants.Add(record.tenant);
+  if (!record.tenant.empty()) {
+    counters_->tenants.Add(record.tenant, record.took, absl::IsResourceExhausted(record.status));
+  }
   counters_->queue_seconds->Observe(ToMilliseconds(record.queued) / 1e3);
   if (record.method == RpcMethod::kReportLatency) {
     counters_->ingested.at(IngestionResult(record.status))->Increment();

@@ -107,7 +107,8 @@ TEST_F(AdminPortTest, MethodsThatNobodyCalledHaveNoSeries) {
   EXPECT_THAT(Metrics(), Not(HasSubstr("grpc_server_started_total{")));
   caller_->Plan(RequestFor(LinearReluModel().proto()));
   int series = 0;
-  for (std::string_view line : StrSplit(Metrics(), '\n')) {
+  const std::string metrics = Metrics();
+  for (std::string_view line : StrSplit(metrics, '\n')) {
     if (!line.starts_with("grpc_") || line.find("_bucket{") != std::string_view::npos) continue;
     ++series;
     EXPECT_THAT(std::string(line), HasSubstr("grpc_method=\"PlanFusion\"")) << line;

@@ -15,7 +15,9 @@
 namespace fusion {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
+using testing::Field;
 using testing::HasSubstr;
 using testing::Pair;
 
@@ -175,8 +177,15 @@ TEST(CallerTest, TimesAreUtcAndReal) {
 
 TEST(TenantCountsTest, NamesBeyondTheLimitAreCountedTogether) {
   TenantCounts counts(2);
-  for (const char* tenant : {"a", "b", "c", "d", "a"}) counts.Add(tenant);
-  EXPECT_THAT(counts.counts(), ElementsAre(Pair("a", 2), Pair("b", 1), Pair("other", 2)));
+  for (const char* tenant : {"a", "b", "c", "d", "a"}) {
+    counts.Add(tenant, std::chrono::seconds(1), /*refused=*/tenant[0] == 'd');
+  }
+  const auto of = [](int64_t calls, int64_t refused) {
+    return AllOf(Field(&TenantUse::calls, calls), Field(&TenantUse::refused, refused),
+                 Field(&TenantUse::took, std::chrono::seconds(calls)));
+  };
+  EXPECT_THAT(counts.counts(),
+              ElementsAre(Pair("a", of(2, 0)), Pair("b", of(1, 0)), Pair("other", of(2, 1))));
 }
 
 TEST(AuditTest, ACallOfAnOperatorLeavesALineAtAnyLevel) {
