@@ -102,21 +102,22 @@ void ReadRecords(const RecordStats& stats, const std::string& prefix,
                  MetricType type) {
     out->push_back(Reading(StrCat(prefix, suffix), help, type).Add({}, value).Take());
   };
-  add(count_suffix, StrCat(subjects, " of which latencies are kept."), stats.records,
+  add(count_suffix, StrCat("Number of ", subjects, " of which latencies are kept."), stats.records,
       MetricType::Gauge);
   add("_bytes", StrCat("Bytes of latencies kept of ", subjects, "."), stats.bytes,
       MetricType::Gauge);
   add("_limit_bytes", StrCat("Budget of ", prefix, "_bytes."), stats.limit_bytes,
       MetricType::Gauge);
-  add("_evictions_total", StrCat(subjects, " whose latencies went because the budget was reached."),
+  add("_evictions_total",
+      StrCat("Number of ", subjects, " whose latencies went because the budget was reached."),
       stats.evicted, MetricType::Counter);
   add("_dropped_total", StrCat("Damaged records of ", subjects, " met by a reader and deleted."),
       stats.dropped, MetricType::Counter);
 }
 
 void ReadMeasurements(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
-  ReadRecords(now.measurements, "fusion_measurements", "_plans", "Plans", out);
-  ReadRecords(now.timings, "fusion_timings", "_kernels", "Kernels by machine", out);
+  ReadRecords(now.measurements, "fusion_measurements", "_plans", "plans", out);
+  ReadRecords(now.timings, "fusion_timings", "_kernels", "kernels by machine", out);
 }
 
 void ReadWorkers(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
