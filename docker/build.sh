@@ -58,8 +58,10 @@ work=$(mktemp -d "$(dirname "$out")/image.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 chmod 0755 "$work"
 revision=$(git describe --always --dirty --exclude='*' 2>/dev/null || echo unknown)
-SOURCE_DATE_EPOCH=$(git log -1 --format=%ct 2>/dev/null || date +%s)  # mmdebstrap reads it
-export SOURCE_DATE_EPOCH
+created=$(git log -1 --format=%ct 2>/dev/null || date +%s)
+# The latest time in the layer of the packages, which mmdebstrap reads: other commits leave this layer as it is.
+SOURCE_DATE_EPOCH=$(git log -1 --format=%ct -- docker/build.sh docker/prepare_root.sh docker/runtime-packages.txt 2>/dev/null || true)
+export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$created}
 
 step "root: Debian 12 with docker/runtime-packages.txt"
 # Mirrors, proxies and checks of times as this machine's apt has them; without mirrors: Debian's own.
@@ -95,10 +97,10 @@ mkdir -p "$work/layer/usr/bin" "$work/layer/etc"
 install -m 0755 "$work"/installed/usr/bin/* "$work/layer/usr/bin"
 install -m 0644 docker/fusiond.conf "$work/layer/etc/fusiond.conf"
 ls "$work/layer/usr/bin"
-tar --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner -C "$work/layer" -cf "$work/programs.tar" etc usr
+tar --sort=name --mtime="@$created" --owner=0 --group=0 --numeric-owner -C "$work/layer" -cf "$work/programs.tar" etc usr
 
 step "image $name"
-docker/oci_image.py --config docker/image.json --name "$name" --created "$SOURCE_DATE_EPOCH" \
+docker/oci_image.py --config docker/image.json --name "$name" --created "$created" \
   --label "org.opencontainers.image.version=$version" --label "org.opencontainers.image.revision=$revision" \
   --out "$out" "$work/root.tar" "$work/programs.tar"
 du -h "$out"

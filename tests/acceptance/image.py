@@ -80,7 +80,7 @@ class Image:
 class Rooted:
     """A container without an engine: the unpacked image in new namespaces. Its store stays in `work` between containers."""
 
-    kind = "unpacked root in namespaces"
+    kind = "namespaces"
 
     def __init__(self, image, work, root):
         self.image, self.root = image, root
@@ -249,7 +249,7 @@ def confinement_rows(rows, container):
     ours = [process for process in processes if process["Name"].strip().startswith("fusion")]
     bad = [process for process in ours if set(process["Uid"].split()) != {str(container.image.user)} or
            int(process["CapEff"], 16) != 0 or process["NoNewPrivs"].strip() != "1"]
-    rows.counted("processes: not root, no capabilities, no new ones", bool(ours) and not bad,
+    rows.counted("processes: not root, no privileges", bool(ours) and not bad,
                  common.one_line(bad[0]) if bad else f"{len(ours)} processes", "each")
 
 
@@ -284,11 +284,22 @@ def drain_rows(rows, work, container):
                  f"exit 0 within {STOP_S} s")
 
 
+class RowsOf(common.Rows):
+    """Rows of one kind of container, with its name before theirs."""
+
+    def __init__(self, rows, kind):
+        super().__init__()
+        self.rows, self.kind = rows, kind
+
+    def add(self, verdict, row, figure, bar):
+        self.rows.add(verdict, f"{self.kind}: {row}", figure, bar)
+
+
 def use_rows(rows, work, start):
     """`start`: makes a container."""
     container = start()
+    rows = RowsOf(rows, container.kind)
     try:
-        print(f"           runs in: {container.kind}", flush=True)
         rows.section(health_rows, container)
         rows.section(main_job_rows, work, container)
         rows.section(confinement_rows, container)
@@ -322,7 +333,7 @@ def measure(rows, work, options):
         rows.section(use_rows, work, lambda: Rooted(image, work, root))
         after = snapshot(root)
         changed = [str(name) for name in before.keys() | after.keys() if before.get(name) != after.get(name)]
-        rows.counted("root file system: read-only, unchanged", not changed, ", ".join(changed[:3]) or f"{len(before)} files", "unchanged")
+        rows.counted("namespaces: root read-only, unchanged", not changed, ", ".join(changed[:3]) or f"{len(before)} files", "unchanged")
     elif program is None:
         rows.add("UNMEASURED", "the image in use", "needs root, podman or docker", "")
 
