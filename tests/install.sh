@@ -45,7 +45,7 @@ for program in fusiond fusion-worker fusion-exec fusionctl; do
   [[ -x "$prefix/bin/$program" ]] || fail "$program is not installed"
 done
 source=$(dirname "$deploy")
-readmes=$(cd "$source" && find README.md client core deploy proto server tests -name README.md | sort)
+readmes=$(cd "$source" && find README.md client core deploy docker proto server tests -name README.md | sort)
 installed=$(cd "$prefix/share/doc/fusiond" && find . -name README.md -printf '%P\n' | sort)
 [[ "$installed" == "$readmes" ]] || fail "other READMEs are installed than the tree has: $installed"
 for file in fusion_rules.yml prometheus.yml grafana.yml dashboards; do

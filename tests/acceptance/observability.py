@@ -143,6 +143,7 @@ def load(well, models):
         well.must("plan", model)
     well.must("bench", models[0], "--pairs", 3)
     well.must("report", models[0])
+    well.must("report", "--accuracy")
     well.must("store", "stats")
 
 

@@ -444,9 +444,10 @@ std::set<std::string> FlagsIn(std::string_view text) {
 }
 
 // A flag that a README names is one of fusiond, of a command of fusionctl, or of a program or
-// script in deploy/ or tests/.
+// script in deploy/, docker/ or tests/.
 TEST_F(DocumentationTest, EveryFlagExists) {
-  std::set<std::string> known = {"--append", "--groups", "--now"};  // of usermod and systemctl
+  std::set<std::string> known = {"--append", "--groups", "--now",  // of usermod and systemctl
+                                 "--health-cmd"};                  // of podman
   known.merge(FlagsIn(RunProgram({FUSIOND, "--help"}).out));
   for (const std::string& command : CommandsOfFusionctl()) {
     known.merge(FlagsIn(RunProgram({FUSIONCTL, command, "--help"}).out));
@@ -457,8 +458,8 @@ TEST_F(DocumentationTest, EveryFlagExists) {
        })) {
     // Tests of the programs try flags that are none.
     if (name.starts_with("tests/unit/") || name.starts_with("tests/service/")) continue;
-    if (name.starts_with("tests/") || name.starts_with("deploy/")) {
-      known.merge(FlagsIn(ReadOrDie(name)));
+    for (const char* folder : {"tests/", "deploy/", "docker/"}) {
+      if (name.starts_with(folder)) known.merge(FlagsIn(ReadOrDie(name)));
     }
   }
   std::set<std::string> named;
@@ -498,7 +499,7 @@ class ReadmeTest : public testing::TestWithParam<std::string> {};
 TEST_P(ReadmeTest, NamesOnlyFilesThatExist) {
   std::string text = ReadOrDie(GetParam());
   std::regex path(
-      "(^|[^A-Za-z0-9_./-])((core|server|client|proto|deploy|tests)/[A-Za-z0-9_./]*[a-z])");
+      "(^|[^A-Za-z0-9_./-])((core|server|client|proto|deploy|docker|tests)/[A-Za-z0-9_./]*[a-z])");
   for (std::sregex_iterator it(text.begin(), text.end(), path), end; it != end; ++it) {
     EXPECT_TRUE(std::filesystem::exists(StrCat(kSource, "/", (*it)[2].str()))) << (*it)[2];
   }

@@ -22,7 +22,7 @@ OF_PROMETHEUS = {"up": SCRAPE_LABELS}
 GRPC_CODES = {"OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED",
               "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE",
               "DATA_LOSS", "UNAUTHENTICATED"}
-RARE = {"grpc_code": GRPC_CODES, "grpc_method": {"GetReport"}, "stage": {"miss", "search"}}
+RARE = {"grpc_code": GRPC_CODES, "grpc_method": {"GetReport", "GetAccuracy"}, "stage": {"miss", "search"}}
 FAMILY = re.compile(r"\b(?:fusion|grpc_server|process)_[a-z_]+\b")
 LIST = pack.ROOT / "server/observe/README.md"
 
