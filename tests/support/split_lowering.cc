@@ -2,12 +2,13 @@
 
 #include "core/schedule/ir/join.h"
 #include "core/schedule/ir/split_group.h"
+#include "core/schedule/lower/streamed_group.h"
 #include "core/schedule/tiles/candidates.h"
 
 namespace fusion {
 
 absl::StatusOr<Lowered> LowerSplit(const WholeProgram& whole, DimId dim, int64_t parts,
-                                   const DeviceSpec& device, size_t n) {
+                                   const DeviceSpec& device, size_t n, int64_t tile) {
   FusionGroup group = whole.group;
   for (auto& [value, view] : group.views) view.constant = false;
   ASSIGN_OR_RETURN(SplitGroups split, SplitGroup(group, dim, parts));
@@ -17,7 +18,14 @@ absl::StatusOr<Lowered> LowerSplit(const WholeProgram& whole, DimId dim, int64_t
     std::string refusal;
     std::vector<Choice> choices = EnumerateChoices(*phase, device, {.limit = 100}, &refusal);
     if (choices.empty()) return FailedPrecondition(refusal, " of\n", ToString(phase->smg));
-    const Choice& choice = choices[std::min(n, choices.size() - 1)];
+    Choice choice = choices[std::min(n, choices.size() - 1)];
+    if (tile > 0 && phase == &split.partial) {
+      Refusal why;
+      std::shared_ptr<const StreamedGroup> streamed = StreamGroup(*phase, dim, &why);
+      if (streamed == nullptr) return FailedPrecondition(why.words);
+      std::erase_if(choice.grid, [&](const GridDim& g) { return g.dim == dim; });
+      choice = choice.Streaming(streamed, tile);
+    }
     ASSIGN_OR_RETURN(phases.emplace_back(), Lower(*phase, choice, device, false));
     names.emplace_back();
     for (const LoweredParam& p : phases.back().params) names.back().push_back(p.value);

@@ -74,6 +74,7 @@ absl::Status CpuEmitter::Write(const IfStmt& branch) {
     }
     return StrCat(largest.ToString(), " >= 0");
   });
+  if (branch.first >= 0) test = StrCat("(", test, ") || ", window(branch.first).begin, " == 0");
   if (branch.watched >= 0) {
     Access watched{.buffer = branch.watched, .index = {}};
     // Not "<", so that NaN is looked at.

@@ -60,6 +60,7 @@ class Renumberer {
   }
   void Change(IfStmt* s) const {
     for (IndexExpr& e : s->somewhere) Change(&e);
+    if (s->first >= 0) Change(&s->first);
     if (s->watched >= 0) ChangeBuffer(&s->watched);
     s->body = Of(s->body);
   }

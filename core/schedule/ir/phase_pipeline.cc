@@ -84,7 +84,7 @@ bool Mentions(const Stmt& stmt, DimId d) {
     return loop->dim == d || Mentions(loop->body, d);
   }
   if (const auto* branch = std::get_if<IfStmt>(&stmt.node)) {
-    return Names(branch->somewhere, d) || Mentions(branch->body, d);
+    return branch->first == d || Names(branch->somewhere, d) || Mentions(branch->body, d);
   }
   if (const auto* each = std::get_if<EachStmt>(&stmt.node)) {
     return Contains(each->dims, d) || std::any_of(each->ops.begin(), each->ops.end(),

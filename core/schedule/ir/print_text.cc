@@ -134,6 +134,7 @@ class Printer {
          StrCat("if ",
                 StrJoin(s.somewhere, " and ",
                         [&](const IndexExpr& e) { return StrCat(e.ToString(name), " >= 0"); }),
+                s.first < 0 ? "" : StrCat(" or first ", Dim(s.first)),
                 s.watched < 0
                     ? ""
                     : StrCat(" unless ", s_.buffer(s.watched).name, " >= ", HexDouble(s.least)),

@@ -101,10 +101,13 @@ struct LoopStmt {
 };
 
 /// Skips `body` where it changes nothing. `body` runs if every function of `somewhere` is at least
-/// 0 at some point of the current windows (each tested on its own). With a `watched` buffer `body`
-/// also runs if the buffer's one element is less than `least` or NaN.
+/// 0 at some point of the current windows (each tested on its own). With `first` it also runs in
+/// windows that begin at 0 along this dim, so that what it writes is there after a loop that would
+/// skip all its tiles. With a `watched` buffer `body` also runs if the buffer's one element is less
+/// than `least` or NaN.
 struct IfStmt {
   std::vector<IndexExpr> somewhere;  // at least one; over coordinates of dims
+  DimId first = -1;                  // -1: none
   BufferId watched = -1;             // a local float buffer without dims; -1: none
   double least = 0;
   Block body;

@@ -246,6 +246,10 @@ class Parser {
       RETURN_IF_ERROR(in_.Expect("0"));
       s.somewhere.push_back(std::move(e));
     } while (in_.Accept("and"));
+    if (in_.Accept("or")) {
+      RETURN_IF_ERROR(in_.Expect("first"));
+      ASSIGN_OR_RETURN(s.first, DimName());
+    }
     if (in_.Accept("unless")) {
       ASSIGN_OR_RETURN(s.watched, BufferName());
       RETURN_IF_ERROR(in_.Expect(">="));

@@ -226,6 +226,7 @@ class Verifier {
                  IsFloat(s_.buffer(s.watched).dtype);
       if (!one) return Fail("if watches what is no local float without dims");
     }
+    if (s.first >= 0) RETURN_IF_ERROR(CheckDim(s.first));
     for (const IndexExpr& e : s.somewhere) {
       if (e.indirect() >= 0) return Fail("if of an indirect index");
       for (const IndexExpr::Term& t : e.terms()) RETURN_IF_ERROR(CheckDim(t.axis));

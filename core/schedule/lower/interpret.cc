@@ -198,6 +198,7 @@ class Interpreter {
   }
 
   absl::Status Exec(const IfStmt& s) {
+    if (s.first >= 0 && windows_[static_cast<size_t>(s.first)].begin == 0) return Body(s.body);
     for (const IndexExpr& e : s.somewhere) {
       IndexRange range = RangeOf(e, [this](int d) {
         const Window& w = windows_[static_cast<size_t>(d)];

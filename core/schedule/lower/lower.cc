@@ -142,14 +142,44 @@ absl::Status LowerParts(const std::vector<Halo>& halos, std::vector<LoopPart>* p
   return absl::OkStatus();
 }
 
-// `inside` under the condition that a mask leaves something of a slice.
-Block UnlessMasked(const StreamedGroup& streamed, Block inside, NestContext* at) {
+// True if a loop over `dim` certainly runs a tile in which each of `needed` is at least 0 at some
+// point, whatever the block. Tries coordinates along `dim`: both ends, and where one of the
+// functions is 0.
+bool RunsATile(const std::vector<IndexExpr>& needed, DimId dim, const Smg& smg) {
+  const int64_t extent = smg.dim(dim).extent;
+  auto range = [&smg](int d) { return IndexRange{0, smg.dim(d).extent}; };
+  auto holds_at = [&](const IndexExpr& place) {
+    const IndexRange places = RangeOf(place, range);
+    if (places.begin < 0 || places.end > extent) return false;
+    return std::all_of(needed.begin(), needed.end(), [&](const IndexExpr& e) {
+      const IndexExpr there =
+          e.Substitute([&](int d) { return d == dim ? place : IndexExpr::Axis(d); });
+      return RangeOf(there, range).begin >= 0;
+    });
+  };
+  if (holds_at(IndexExpr(0)) || holds_at(IndexExpr(extent - 1))) return true;
+  return std::any_of(needed.begin(), needed.end(), [&](const IndexExpr& e) {
+    const int64_t slope = e.CoefficientOf(dim);
+    if (slope != 1 && slope != -1) return false;
+    const IndexExpr others =
+        e.Substitute([&](int d) { return d == dim ? IndexExpr(0) : IndexExpr::Axis(d); });
+    return holds_at(others * -slope);
+  });
+}
+
+// `inside` under the condition that a mask leaves something of a slice. The values of its tiles of
+// which the block makes its results must be there: where no tile may be left of a block, the first
+// one, with `first`, is computed all the same.
+Block UnlessMasked(const StreamedGroup& streamed, bool first, Block inside, NestContext* at) {
   if (at->lowered.schedule.bitwise) return inside;
   if (!streamed.underflow.needed.empty()) {
     inside = UnlessUnderflow(streamed.underflow, std::move(inside), at);
   }
   if (!streamed.needed.empty()) {
-    IfStmt needed{.somewhere = streamed.needed, .body = std::move(inside)};
+    const bool always = !first || RunsATile(streamed.needed, streamed.dim, at->group.smg);
+    IfStmt needed{.somewhere = streamed.needed,
+                  .first = always ? -1 : streamed.dim,
+                  .body = std::move(inside)};
     inside.clear();
     inside.push_back(Stmt{std::move(needed)});
   }
@@ -178,7 +208,7 @@ absl::StatusOr<Block> LowerBlock(const std::vector<Halo>& halos, std::vector<Loo
     int64_t& window = windows[static_cast<size_t>(choice.temporal)];
     window = std::min(window, part.tile);
     Block inside = assembled(part.section, std::move(part.code), windows);
-    inside = UnlessMasked(*choice.streamed, std::move(inside), at);
+    inside = UnlessMasked(*choice.streamed, part.begin == 0, std::move(inside), at);
     Append(LoopOver(choice.temporal, part.tile, std::move(inside), part.begin, part.end), &body);
   }
   Append(assembled(kAfterLoop, std::move(after), at->windows), &body);

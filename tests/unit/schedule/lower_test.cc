@@ -277,8 +277,57 @@ TEST_P(SplitLowering, EqualsTheEvaluator) {
   }
 }
 
+// Also where a mask hides all tiles of a part.
+TEST_P(SplitLowering, WithStreamedPartsEqualsTheEvaluator) {
+  const StreamCase& c = GetParam();
+  if (c.kind == Streamed::kRefused || c.kind == Streamed::kStream) return;
+  WholeProgram whole = WholeOfText(c.graph);
+  DeviceSpec device = DeviceNamed("generic-avx2", 2);
+  DimId dim = DimOf(whole.group.smg, c.extent);
+  for (int64_t parts : {2, 3}) {
+    for (int64_t tile : {1, 2, 4}) {
+      for (size_t n = 0; n < 3; ++n) {
+        auto lowered = LowerSplit(whole, dim, parts, device, n, tile);
+        if (absl::IsFailedPrecondition(lowered.status())) continue;
+        ASSERT_TRUE(lowered.ok()) << lowered.status();
+        SCOPED_TRACE(ToString(lowered->schedule));
+        ASSERT_TRUE(Verify(lowered->schedule).ok()) << Verify(lowered->schedule);
+        ExpectEqualsEvaluator(whole, *lowered);
+      }
+    }
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(StreamCases, SplitLowering, ::testing::ValuesIn(kStreamCases),
                          [](const auto& param) { return std::string(param.param.name); });
+
+// Of a causal mask no tile is left of a part behind the last row. A window of neighbours leaves
+// each row some, so nothing need be computed for nothing.
+TEST(Lower, ComputesATileWhereAMaskMayHideAll) {
+  const DeviceSpec device = DeviceNamed("generic-avx2", 2);
+  int hidden = 0;
+  for (const StreamCase& c : kExponentialCases) {
+    const std::string_view name = c.name;
+    if (name != "causal_attention" && name != "sliding_window_attention") continue;
+    WholeProgram whole = WholeOfText(c.graph);
+    const DimId dim = DimOf(whole.group.smg, c.extent);
+    auto split = LowerSplit(whole, dim, 3, device, 0, 2);
+    ASSERT_TRUE(split.ok()) << split.status();
+    EXPECT_NE(ToString(split->schedule).find(" or first "), std::string::npos) << c.name;
+    auto streamed = StreamGroup(whole.group, dim);
+    ASSERT_NE(streamed, nullptr);
+    for (Choice choice : EnumerateChoices(whole.group, device, {.limit = 3}, nullptr)) {
+      std::erase_if(choice.grid, [&](const GridDim& g) { return g.dim == dim; });
+      auto whole_dim = Lower(whole.group, choice.Streaming(streamed, 2), device, false);
+      ASSERT_TRUE(whole_dim.ok()) << whole_dim.status();
+      const std::string text = ToString(whole_dim->schedule);
+      EXPECT_NE(text.find("if "), std::string::npos) << c.name;
+      EXPECT_EQ(text.find(" or first "), std::string::npos) << c.name << "\n" << text;
+      ++hidden;
+    }
+  }
+  EXPECT_GE(hidden, 2);
+}
 
 TEST(Lower, ColumnsCutInsideTheirPanelsAreRefused) {
   WholeProgram whole = WholeOfText(R"(graph "g" {

@@ -34,7 +34,7 @@ TEST(Schedule, EveryConceptParsesAndVerifies) {
         v3 = select(v1, v0, v2)
         store p2[m, n] = v3
       }
-      if m >= 0 and -1*m + 3 >= 0 {
+      if m >= 0 and -1*m + 3 >= 0 or first m {
         alloc t2 staged f32[m]
         init t2 = max
         each [m, n] {
