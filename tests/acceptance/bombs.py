@@ -162,6 +162,12 @@ def einsum_of_many_axes(g, n):
 
 
 @kind
+def einsum_of_many_operands(g, n):
+    letters = "abcdefghijklmnopqrst"
+    g.output(g.op("Einsum", *[g.input([n]) for _ in letters], equation=",".join(letters) + "->"), [])
+
+
+@kind
 def unique(g, n):
     y, first, inverse, counts = g.op("Unique", g.input([n]), outputs=4, sorted=1)
     g.output(y)
@@ -644,7 +650,7 @@ def main():
         row("bombs: the server is still there", alive, f"{len(results)} bombs, {dict(codes)}", "lives")
         row("bombs: answered or refused in time", not late, f"{len(late)} late; slowest {slowest['seconds']:.1f} s ({slowest['name']})"
             + "".join(f" {r['name']}" for r in late[:3]), f"<= {a.deadline:g} + 1 s")
-        row("bombs: what they are told", not unknown, f"{len(unknown)} others" + "".join(f" {r['name']}: {r['status']}" for r in unknown[:3]),
+        row("bombs: what they are told", not unknown, f"{len(unknown)} others" + "".join(f" {r['name']}: {r['status']} {r['error'][:160]}" for r in unknown[:3]),
             "answered, or a limit is named")
         row("bombs: those of size 2^10 are planned", not refused, f"{len(refused)} of {len(small)} refused"
             + "".join(f" {r['name']}: {r['error'][:60]}" for r in refused[:3]), "none is refused")

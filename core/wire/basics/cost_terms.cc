@@ -1,29 +1,35 @@
 #include "core/wire/basics/cost_terms.h"
 
+#include <algorithm>
+
 #include "core/wire/basics/scalars.h"
 #include "fusion/v1/plan.pb.h"
 
 namespace fusion {
 namespace {
 
-// Eleven days. So that sums and products of terms are finite.
-constexpr double kMaxTermUs = 1e12;
+// So that sums and products of terms are finite. No run takes as long, but a plan of one that
+// nobody would wait for has such estimates.
+constexpr double kMaxTermUs = 1e100;
+
+// What DecodeTerms takes, whatever an estimate came to.
+double Sent(double us) { return us >= 0 ? std::min(us, kMaxTermUs) : 0; }
 
 }  // namespace
 
 void EncodeTerms(const CostTerms& terms, v1::CostTerms* out) {
   out->set_product_type(TextToWire(terms.product_type));
-  out->set_product_us(terms.product_us);
-  out->set_element_us(terms.element_us);
-  out->set_idle_us(terms.idle_us);
-  out->set_spill_us(terms.spill_us);
-  out->set_serial_us(terms.serial_us);
-  out->set_shared_us(terms.shared_us);
-  out->set_memory_us(terms.memory_us);
-  out->set_launch_us(terms.launch_us);
-  out->set_barrier_us(terms.barrier_us);
-  out->set_task_us(terms.task_us);
-  out->set_exposed(terms.exposed);
+  out->set_product_us(Sent(terms.product_us));
+  out->set_element_us(Sent(terms.element_us));
+  out->set_idle_us(Sent(terms.idle_us));
+  out->set_spill_us(Sent(terms.spill_us));
+  out->set_serial_us(Sent(terms.serial_us));
+  out->set_shared_us(Sent(terms.shared_us));
+  out->set_memory_us(Sent(terms.memory_us));
+  out->set_launch_us(Sent(terms.launch_us));
+  out->set_barrier_us(Sent(terms.barrier_us));
+  out->set_task_us(Sent(terms.task_us));
+  out->set_exposed(std::min(Sent(terms.exposed), 1.0));
 }
 
 absl::StatusOr<CostTerms> DecodeTerms(const v1::CostTerms& wire) {

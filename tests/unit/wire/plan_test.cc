@@ -117,6 +117,30 @@ TEST(WirePlan, BytesAreDeterministicAndReadBack) {
   EXPECT_EQ(LedgerToBytes(whole), ledger);
 }
 
+// A plan of a model that nobody would wait for is a plan.
+TEST(WirePlan, AnEstimateOfAnyLengthIsReadBack) {
+  for (double us : {1e13, 1e99, 1e308, HUGE_VAL, std::nan("")}) {
+    Plan plan = SamplePlan();
+    plan.groups[0].terms = {.product_type = "f32",
+                            .product_us = us,
+                            .element_us = us,
+                            .idle_us = us,
+                            .spill_us = us,
+                            .serial_us = us,
+                            .shared_us = us,
+                            .memory_us = us,
+                            .launch_us = us,
+                            .barrier_us = us,
+                            .task_us = us,
+                            .exposed = us};
+    absl::StatusOr<Plan> read = PlanFromBytes(PlanToBytes(plan));
+    ASSERT_TRUE(read.ok()) << us << ": " << read.status();
+    const CostTerms& terms = read->groups[0].terms;
+    EXPECT_EQ(terms.product_us, std::isnan(us) ? 0 : std::min(us, 1e100));
+    EXPECT_EQ(terms.task_us, terms.product_us);
+  }
+}
+
 struct BadPlan {
   const char* what;
   std::function<void(v1::Plan*)> damage;
