@@ -10,8 +10,8 @@
 #include "client/fusion_reply.h"
 #include "core/base/files/signature.h"
 #include "core/base/threads/cancel.h"
-#include "core/bundle/accuracy.h"
 #include "core/bundle/explanation.h"
+#include "core/bundle/measured/accuracy.h"
 #include "core/bundle/report.h"
 
 namespace grpc {

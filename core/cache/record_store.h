@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/status.h"
-#include "core/bundle/kernel_timings.h"
-#include "core/bundle/measurements.h"
+#include "core/bundle/measured/kernel_timings.h"
+#include "core/bundle/measured/measurements.h"
 
 namespace fusion {
 

@@ -7,7 +7,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/base/quantile.h"
+#include "core/base/statistics/quantile.h"
 #include "core/check/kernel_run.h"
 #include "core/device/host_isa.h"
 #include "core/graph/evaluate/test_values.h"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/compile/child_process.h"
+#include "core/compile/process/child_process.h"
 
 namespace fusion {
 

@@ -12,7 +12,7 @@
 #include <system_error>
 
 #include "core/base/sanitizer.h"
-#include "core/compile/frame_channel.h"
+#include "core/compile/process/frame_channel.h"
 #include "core/compile/worker_protocol.h"
 
 namespace fusion {

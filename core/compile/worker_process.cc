@@ -11,8 +11,8 @@
 
 #include "core/base/files/file.h"
 #include "core/base/threads/mutex.h"
-#include "core/compile/child_process.h"
-#include "core/compile/resource_use.h"
+#include "core/compile/process/child_process.h"
+#include "core/compile/process/resource_use.h"
 #include "core/compile/worker_protocol.h"
 
 namespace fusion {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/compile/command.h"
-#include "core/compile/frame_channel.h"
+#include "core/compile/process/frame_channel.h"
 #include "core/compile/sandbox/sandbox.h"
 
 namespace fusion {

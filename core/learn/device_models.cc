@@ -5,8 +5,8 @@
 #include <map>
 #include <set>
 
-#include "core/base/median_interval.h"
-#include "core/base/quantile.h"
+#include "core/base/statistics/median_interval.h"
+#include "core/base/statistics/quantile.h"
 #include "core/benefit/calibrate/fit.h"
 
 namespace fusion {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "core/base/threads/cancel.h"
-#include "core/bundle/accuracy.h"
-#include "core/bundle/kernel_timings.h"
+#include "core/bundle/measured/accuracy.h"
+#include "core/bundle/measured/kernel_timings.h"
 
 namespace fusion {
 

@@ -9,7 +9,7 @@
 #include "core/base/clock.h"
 #include "core/base/threads/cancel.h"
 #include "core/base/threads/mutex.h"
-#include "core/bundle/accuracy.h"
+#include "core/bundle/measured/accuracy.h"
 #include "core/cache/record_store.h"
 #include "core/cache/store.h"
 

@@ -3,7 +3,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/bundle/kernel_timings.h"
+#include "core/bundle/measured/kernel_timings.h"
 #include "core/bundle/report.h"
 #include "core/cache/store.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/median_interval.h"
+#include "core/base/statistics/median_interval.h"
 #include "core/compile/kernel_failure.h"
 
 namespace fusion {

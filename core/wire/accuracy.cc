@@ -1,24 +1,11 @@
 #include "core/wire/accuracy.h"
 
-#include <cmath>
-
 #include "core/wire/basics/decode_each.h"
 #include "core/wire/basics/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {
 namespace {
-
-absl::Status CheckFactor(std::string_view field, double value) {
-  // Written so that NaN fails too.
-  if (value >= 0 && std::isfinite(value)) return absl::OkStatus();
-  return InvalidArgument(field, ": ", value, "; expected a finite number of at least 0");
-}
-
-absl::Status CheckCounted(std::string_view field, int64_t count) {
-  if (count >= 0) return absl::OkStatus();
-  return InvalidArgument(field, ": ", count, "; expected 0 or more");
-}
 
 void EncodeErrors(const ErrorSummary& errors, v1::ErrorSummary* out) {
   out->set_timings(errors.timings);
@@ -28,18 +15,18 @@ void EncodeErrors(const ErrorSummary& errors, v1::ErrorSummary* out) {
 
 absl::StatusOr<ErrorSummary> DecodeErrors(const v1::ErrorSummary& wire) {
   RETURN_IF_ERROR(CheckCounted("timings", wire.timings()));
-  RETURN_IF_ERROR(CheckFactor("median", wire.median()));
-  RETURN_IF_ERROR(CheckFactor("p90", wire.p90()));
+  RETURN_IF_ERROR(CheckMeasured("median", wire.median()));
+  RETURN_IF_ERROR(CheckMeasured("p90", wire.p90()));
   return ErrorSummary{.timings = wire.timings(), .median = wire.median(), .p90 = wire.p90()};
 }
 
 absl::StatusOr<FittedConstant> DecodeConstant(const v1::FittedConstant& wire) {
-  RETURN_IF_ERROR(CheckFactor("factor", wire.factor()));
+  RETURN_IF_ERROR(CheckMeasured("factor", wire.factor()));
   return FittedConstant{wire.name(), wire.factor()};
 }
 
 absl::StatusOr<FittedClass> DecodeClass(const v1::FittedClass& wire) {
-  RETURN_IF_ERROR(CheckFactor("factor", wire.factor()));
+  RETURN_IF_ERROR(CheckMeasured("factor", wire.factor()));
   RETURN_IF_ERROR(CheckCounted("kernels", wire.kernels()));
   RETURN_IF_ERROR(CheckCounted("voters", wire.voters()));
   return FittedClass{.bound = wire.bound(),
@@ -50,7 +37,7 @@ absl::StatusOr<FittedClass> DecodeClass(const v1::FittedClass& wire) {
 }
 
 absl::StatusOr<MeasuredMachine> DecodeMachine(const v1::MeasuredMachine& wire) {
-  RETURN_IF_ERROR(CheckFactor("factor", wire.factor()));
+  RETURN_IF_ERROR(CheckMeasured("factor", wire.factor()));
   return MeasuredMachine{
       .machine = wire.machine(), .tenant = wire.tenant(), .factor = wire.factor()};
 }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/base/status.h"
-#include "core/bundle/accuracy.h"
+#include "core/bundle/measured/accuracy.h"
 
 namespace fusion::v1 {
 class DeviceAccuracy;

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/bundle/kernel_timings.h"
+#include "core/bundle/measured/kernel_timings.h"
 
 namespace fusion {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/bundle/measurements.h"
+#include "core/bundle/measured/measurements.h"
 
 namespace fusion {
 

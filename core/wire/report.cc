@@ -1,6 +1,5 @@
 #include "core/wire/report.h"
 
-#include <cmath>
 #include <set>
 
 #include "core/device/target.h"
@@ -56,23 +55,13 @@ void EncodeSummary(const LatencySummary& summary, v1::LatencySummary* out) {
   out->set_min_us(summary.min_us);
 }
 
-absl::Status CheckTime(std::string_view field, double value) {
-  if (value >= 0 && std::isfinite(value)) return absl::OkStatus();
-  return InvalidArgument(field, ": ", value, "; expected 0 or more");
-}
-
-absl::Status CheckCounted(std::string_view field, int64_t value) {
-  if (value >= 0) return absl::OkStatus();
-  return InvalidArgument(field, ": ", value, "; expected 0 or more");
-}
-
 absl::StatusOr<LatencySummary> DecodeSummary(const v1::LatencySummary& wire) {
   RETURN_IF_ERROR(CheckCounted("calls", wire.calls()));
   RETURN_IF_ERROR(CheckCounted("samples", wire.samples()));
-  RETURN_IF_ERROR(CheckTime("median_us", wire.median_us()));
-  RETURN_IF_ERROR(CheckTime("p10_us", wire.p10_us()));
-  RETURN_IF_ERROR(CheckTime("p90_us", wire.p90_us()));
-  RETURN_IF_ERROR(CheckTime("min_us", wire.min_us()));
+  RETURN_IF_ERROR(CheckMeasured("median_us", wire.median_us()));
+  RETURN_IF_ERROR(CheckMeasured("p10_us", wire.p10_us()));
+  RETURN_IF_ERROR(CheckMeasured("p90_us", wire.p90_us()));
+  RETURN_IF_ERROR(CheckMeasured("min_us", wire.min_us()));
   return LatencySummary{.calls = wire.calls(),
                         .samples = wire.samples(),
                         .median_us = wire.median_us(),
@@ -98,8 +87,8 @@ absl::StatusOr<KernelReport> DecodeKernelReport(const v1::KernelReport& wire) {
   ASSIGN_OR_RETURN(out.kernel_key, DigestFromWire(wire.kernel_key()));
   RETURN_IF_ERROR(CheckCounted("launches", wire.launches()));
   RETURN_IF_ERROR(CheckCounted("nodes", wire.nodes()));
-  RETURN_IF_ERROR(CheckTime("estimated_us", wire.estimated_us()));
-  RETURN_IF_ERROR(CheckTime("op_by_op_us", wire.op_by_op_us()));
+  RETURN_IF_ERROR(CheckMeasured("estimated_us", wire.estimated_us()));
+  RETURN_IF_ERROR(CheckMeasured("op_by_op_us", wire.op_by_op_us()));
   RETURN_IF_ERROR(CheckCounted("activation_bytes", wire.activation_bytes()));
   RETURN_IF_ERROR(CheckCounted("op_by_op_activation_bytes", wire.op_by_op_activation_bytes()));
   ASSIGN_OR_RETURN(out.measured, DecodeSummary(wire.measured()));

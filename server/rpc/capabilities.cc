@@ -6,12 +6,12 @@
 #include "core/import/import.h"
 #include "core/import/sources/supported_ops.h"
 #include "core/onnx/limits.h"
-#include "core/tune/tile_search.h"
 #include "core/tensor/shape.h"
+#include "core/tune/tile_search.h"
 #include "core/wire/basics/limits.h"
 #include "core/wire/plan.h"
 #include "core/wire/report.h"
-#include "server/rpc/object_count.h"
+#include "server/admission/object_count.h"
 #include "server/rpc/request_codec.h"
 
 namespace fusion {

@@ -2,7 +2,7 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include "server/rpc/object_count.h"
+#include "server/admission/object_count.h"
 #include "server/rpc/request_codec.h"
 
 namespace fusion {

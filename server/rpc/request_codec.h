@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/base/files/signature.h"
-#include "core/bundle/accuracy.h"
 #include "core/bundle/explanation.h"
+#include "core/bundle/measured/accuracy.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/wire/report.h"
 

@@ -3,9 +3,10 @@
 import sys
 
 import common
+from accuracy import accuracy
 from observability import observability
 
-GROUPS = [observability]
+GROUPS = [observability, accuracy]
 
 
 def measure(rows, work, options):
@@ -19,4 +20,4 @@ def add_options(parser):
 
 
 if __name__ == "__main__":
-    sys.exit(common.main("what operators see", "learning", measure, add_options))
+    sys.exit(common.main("what operators see, and how far estimates are off", "learning", measure, add_options))

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What operators see of a running service, on a release build: one line a row, PASS|FAIL|SHORT|UNMEASURED, the row, its figure, its bar.
+# What operators see of a running service, and how far estimates are from measured times, on a release build: one line a row, PASS|FAIL|SHORT|UNMEASURED, the row, its figure, its bar.
 # FAIL (counted and correctness rows) makes the exit status 1; SHORT (timing rows) does not.
 #
 #   tests/acceptance/learning.sh               every row

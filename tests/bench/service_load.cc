@@ -24,8 +24,8 @@
 #include <thread>
 
 #include "core/base/files/unique_fd.h"
-#include "core/base/median_interval.h"
-#include "core/base/quantile.h"
+#include "core/base/statistics/median_interval.h"
+#include "core/base/statistics/quantile.h"
 #include "tests/models/onnx_builder.h"
 #include "tests/service/bare_server.h"
 #include "tests/service/fusion_caller.h"

@@ -10,7 +10,7 @@
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
-#include "core/base/quantile.h"
+#include "core/base/statistics/quantile.h"
 #include "tests/service/fusion_caller.h"
 #include "tests/support/daemon.h"
 

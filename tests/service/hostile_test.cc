@@ -18,9 +18,9 @@
 #include <cmath>
 #include <list>
 
-#include "core/base/median_interval.h"
-#include "core/base/quantile.h"
 #include "core/base/sanitizer.h"
+#include "core/base/statistics/median_interval.h"
+#include "core/base/statistics/quantile.h"
 #include "tests/service/process_memory.h"
 #include "tests/service/raw_http2.h"
 #include "tests/service/run_program.h"

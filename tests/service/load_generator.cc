@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "core/base/quantile.h"
+#include "core/base/statistics/quantile.h"
 
 namespace fusion {
 namespace {

@@ -22,7 +22,7 @@
 #include <set>
 #include <thread>
 
-#include "core/base/quantile.h"
+#include "core/base/statistics/quantile.h"
 #include "tests/service/fusion_caller.h"
 #include "tests/service/holdings_watch.h"
 #include "tests/service/process_memory.h"

@@ -17,7 +17,7 @@
 #include "client/fusionctl/output/print.h"
 #include "client/fusionctl/output/terminal.h"
 #include "client/fusionctl/service/session.h"
-#include "core/base/quantile.h"
+#include "core/base/statistics/quantile.h"
 
 namespace fusion {
 namespace {

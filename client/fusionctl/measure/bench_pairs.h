@@ -9,7 +9,7 @@
 #include "client/fusionctl/input/model_file.h"
 #include "client/fusionctl/measure/contender.h"
 #include "client/fusionctl/output/terminal.h"
-#include "core/base/median_interval.h"
+#include "core/base/statistics/median_interval.h"
 
 namespace fusion {
 

@@ -2,8 +2,8 @@
 
 #include <vector>
 
-#include "core/base/median_interval.h"
-#include "core/base/quantile.h"
+#include "core/base/statistics/median_interval.h"
+#include "core/base/statistics/quantile.h"
 
 namespace fusion {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "client/fusionctl/output/print.h"
-#include "core/bundle/accuracy.h"
+#include "core/bundle/measured/accuracy.h"
 
 namespace fusion {
 

@@ -5,7 +5,7 @@
 #include <set>
 #include <tuple>
 
-#include "core/base/quantile.h"
+#include "core/base/statistics/quantile.h"
 #include "core/benefit/calibrate/robust.h"
 
 namespace fusion {

@@ -28,7 +28,7 @@ struct KernelClass {
   auto operator<=>(const KernelClass&) const = default;
 };
 
-/// What is left of ln(measured / estimated) in a class.
+/// By how much a class is still estimated wrongly with the fitted factors.
 struct Residual {
   double factor = 1;    // on the time of a kernel of this class: 0.5..2
   int64_t kernels = 0;  // different ones that it is fitted to

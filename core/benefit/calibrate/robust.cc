@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "core/base/check.h"
-#include "core/base/quantile.h"
+#include "core/base/statistics/quantile.h"
 
 namespace fusion {
 namespace {

@@ -3,7 +3,7 @@
 #include <cstddef>
 
 #include "core/base/status.h"
-#include "core/bundle/measurements.h"
+#include "core/bundle/measured/measurements.h"
 
 namespace fusion::v1 {
 class StoredLatencies;

@@ -1,5 +1,6 @@
 #include "core/wire/basics/scalars.h"
 
+#include <cmath>
 #include <cstring>
 
 #include "fusion/v1/fusion_service.pb.h"
@@ -109,6 +110,17 @@ absl::StatusOr<Digest> DigestFromWire(std::string_view bytes) {
   }
   std::memcpy(digest.bytes.data(), bytes.data(), bytes.size());
   return digest;
+}
+
+absl::Status CheckCounted(std::string_view field, int64_t count) {
+  if (count >= 0) return absl::OkStatus();
+  return InvalidArgument(field, ": ", count, "; expected 0 or more");
+}
+
+absl::Status CheckMeasured(std::string_view field, double value) {
+  // Written so that NaN fails too.
+  if (value >= 0 && std::isfinite(value)) return absl::OkStatus();
+  return InvalidArgument(field, ": ", value, "; expected a finite number of at least 0");
 }
 
 absl::Status CheckName(std::string_view field, std::string_view text) {

@@ -61,6 +61,11 @@ inline constexpr size_t kMaxNameBytes = 256;
 /// InvalidArgument, naming `field`, if `text` is longer.
 absl::Status CheckName(std::string_view field, std::string_view text);
 
+/// InvalidArgument, naming `field`, if a count is negative.
+absl::Status CheckCounted(std::string_view field, int64_t count);
+/// InvalidArgument, naming `field`, if a measured quantity is negative or not finite.
+absl::Status CheckMeasured(std::string_view field, double value);
+
 /// True if `text` is well-formed UTF-8. A receiver cannot parse a message with a `string` field
 /// that is not.
 bool IsUtf8(std::string_view text);

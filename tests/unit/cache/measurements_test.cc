@@ -235,6 +235,41 @@ TEST_F(RocksMeasurementsTest, OldOnesAreForgottenWhenTheStoreIsOpened) {
   EXPECT_FALSE(measurements_->Get(Sha256("old")).has_value());
 }
 
+TEST_F(RocksMeasurementsTest, NoTimesAreWrittenOnAFullDisk) {
+  Open();
+  std::unique_ptr<TimingStore> timings = store_->OpenRecords<KernelTimings>();
+  const KernelTimings first = TimingsOf("a", 1, UnixMs(clock_));
+  ASSERT_TRUE(timings->Put(KeyOf(first), first).ok());
+  free_bytes_ = 0;
+  KernelTimings more = first;
+  more.times = {.calls = 7, .samples_us = {1}};
+  EXPECT_TRUE(absl::IsResourceExhausted(timings->Put(KeyOf(first), more)));
+  EXPECT_EQ(timings->Get(KeyOf(first)), first);
+}
+
+TEST_F(RocksMeasurementsTest, ADamagedRecordOfTimesIsAMissLoggedCountedAndDeleted) {
+  Open();
+  const KernelTimings first = TimingsOf("a", 1, UnixMs(clock_));
+  ASSERT_TRUE(store_->OpenRecords<KernelTimings>()->Put(KeyOf(first), first).ok());
+  Change([&](rocksdb::DB* db, rocksdb::ColumnFamilyHandle* family) {
+    if (family->GetName() != "measurements") return;
+    const std::string key = StrCat("t", BytesOf(KeyOf(first)));
+    std::string value;
+    ASSERT_TRUE(db->Get({}, family, key, &value).ok());
+    value[value.size() / 2] = static_cast<char>(value[value.size() / 2] ^ 1);
+    ASSERT_TRUE(db->Put({}, family, key, value).ok());
+  });
+  Open();
+  std::unique_ptr<TimingStore> timings = store_->OpenRecords<KernelTimings>();
+  EXPECT_EQ(timings->Stats().records, 1);
+  EXPECT_FALSE(timings->Get(KeyOf(first)).has_value());
+  EXPECT_EQ(timings->Stats().records, 0);
+  EXPECT_EQ(timings->Stats().dropped, 1);
+  EXPECT_THAT(logger_.LinesWith("cache_entry_dropped"), testing::SizeIs(1));
+  timings = nullptr;  // it keeps the database open
+  EXPECT_EQ(Count("measurements"), 0);
+}
+
 TEST_F(RocksMeasurementsTest, NothingIsWrittenOnAFullDisk) {
   Open();
   EXPECT_TRUE(measurements_->Put(Sha256("a"), MeasuredAt(UnixMs(clock_))).ok());

@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "core/base/quantile.h"
+#include "core/base/statistics/quantile.h"
 #include "core/compile/job_runner.h"
 #include "core/compile/toolchain.h"
 #include "core/device/host_isa.h"

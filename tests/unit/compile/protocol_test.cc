@@ -5,7 +5,7 @@
 #include <cmath>
 #include <thread>
 
-#include "core/compile/frame_channel.h"
+#include "core/compile/process/frame_channel.h"
 #include "core/compile/worker_protocol.h"
 #include "fusion/v1/worker.pb.h"
 #include "tests/support/field_count.h"

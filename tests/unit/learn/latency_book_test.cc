@@ -107,6 +107,19 @@ TEST_F(LatencyBookTest, AReportIsShownBesideWhatWasEstimated) {
   EXPECT_EQ(second.measured.median_us, 0);
 }
 
+TEST_F(LatencyBookTest, AReportIsKeptThoughThereIsNoRoomForTimesOfKernels) {
+  Plan plan = TwoKernels();
+  for (PlanGroup& group : plan.groups) group.form = "product";
+  const Digest key = Store("graph", plan);
+  MemoryTimings full(0);
+  LatencyBook book(store_, measurements_, full, clock_);
+  EXPECT_EQ(*book.Add(ReportOn(key), "a tenant"), 5);
+  EXPECT_THAT(Reports(), SizeIs(1));
+  EXPECT_EQ(full.Stats().records, 0);
+  EXPECT_EQ(*book_.Add(ReportOn(key), "a tenant"), 5);
+  EXPECT_EQ(timings_.Stats().records, 1) << "of the kernel that was measured";
+}
+
 TEST_F(LatencyBookTest, WhatDoesNotFitThePlanLeavesNothing) {
   Digest key = Store("graph");
   LatencyReport report = ReportOn(key);

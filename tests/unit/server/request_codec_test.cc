@@ -7,7 +7,7 @@
 #include "core/wire/plan.h"
 #include "core/wire/stored_texts.h"
 #include "fusion/v1/fusion_service.pb.h"
-#include "server/rpc/object_count.h"
+#include "server/admission/object_count.h"
 #include "tests/support/sample_bundle.h"
 
 namespace fusion {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/bundle/cost_terms.h"
-#include "core/bundle/measurements.h"
+#include "core/bundle/measured/measurements.h"
 
 namespace fusion {
 

@@ -1,4 +1,4 @@
-#include "server/rpc/object_count.h"
+#include "server/admission/object_count.h"
 
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/io/coded_stream.h>

@@ -1,4 +1,4 @@
-#include "core/base/median_interval.h"
+#include "core/base/statistics/median_interval.h"
 
 #include <algorithm>
 #include <cmath>

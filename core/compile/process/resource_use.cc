@@ -1,4 +1,4 @@
-#include "core/compile/resource_use.h"
+#include "core/compile/process/resource_use.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "core/compile/child_process.h"
+#include "core/compile/process/child_process.h"
 
 #include <fcntl.h>
 #include <poll.h>

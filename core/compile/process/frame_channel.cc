@@ -1,4 +1,4 @@
-#include "core/compile/frame_channel.h"
+#include "core/compile/process/frame_channel.h"
 
 #include <fcntl.h>
 #include <poll.h>

@@ -1,9 +1,9 @@
-#include "core/bundle/measurements.h"
+#include "core/bundle/measured/measurements.h"
 
 #include <algorithm>
 #include <cfloat>
 
-#include "core/base/quantile.h"
+#include "core/base/statistics/quantile.h"
 
 namespace fusion {
 namespace {

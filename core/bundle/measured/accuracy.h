@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/bundle/kernel_timings.h"
+#include "core/bundle/measured/kernel_timings.h"
 
 namespace fusion {
 

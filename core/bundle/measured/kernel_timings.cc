@@ -1,4 +1,4 @@
-#include "core/bundle/kernel_timings.h"
+#include "core/bundle/measured/kernel_timings.h"
 
 #include <algorithm>
 
