@@ -1,5 +1,7 @@
 #include "tests/support/split_lowering.h"
 
+#include <algorithm>
+
 #include "core/schedule/ir/join.h"
 #include "core/schedule/ir/split_group.h"
 #include "core/schedule/lower/streamed_group.h"
@@ -20,10 +22,16 @@ absl::StatusOr<Lowered> LowerSplit(const WholeProgram& whole, DimId dim, int64_t
     if (choices.empty()) return FailedPrecondition(refusal, " of\n", ToString(phase->smg));
     Choice choice = choices[std::min(n, choices.size() - 1)];
     if (tile > 0 && phase == &split.partial) {
+      const std::string& name = group.smg.dim(dim).name;
+      const std::vector<SmgDim>& dims = phase->smg.dims;
+      const auto part =
+          std::find_if(dims.begin(), dims.end(), [&](const SmgDim& d) { return d.name == name; });
+      if (part == dims.end()) return Internal("no dim ", name, " of\n", ToString(phase->smg));
+      const auto along = static_cast<DimId>(part - dims.begin());
       Refusal why;
-      std::shared_ptr<const StreamedGroup> streamed = StreamGroup(*phase, dim, &why);
+      std::shared_ptr<const StreamedGroup> streamed = StreamGroup(*phase, along, &why);
       if (streamed == nullptr) return FailedPrecondition(why.words);
-      std::erase_if(choice.grid, [&](const GridDim& g) { return g.dim == dim; });
+      std::erase_if(choice.grid, [&](const GridDim& g) { return g.dim == along; });
       choice = choice.Streaming(streamed, tile);
     }
     ASSIGN_OR_RETURN(phases.emplace_back(), Lower(*phase, choice, device, false));
