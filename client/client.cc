@@ -407,7 +407,7 @@ absl::StatusOr<FusionReply> Client::PlanFusion(const FusionRequest& request,
   v1::PlanFusionRequest wire;
   RETURN_IF_ERROR(EncodeRequest(request, options_.max_message_bytes, &wire));
   grpc::ClientContext context;
-  const Connection::Terms terms{connection_->deadline(), nullptr,
+  const Connection::Terms terms{After(TimeLeft()), nullptr,
                                 FirstTrace({request.traceparent, limits_.traceparent})};
   context.set_deadline(terms.until);
   Introduce(options_, &context, terms.traceparent);

@@ -93,8 +93,8 @@ bool IsFromService(const absl::Status& status);
 /// Annotate() removes them.
 std::vector<std::string> BlamedRules(const absl::Status& status);
 
-/// Limits of all PlanFusion calls (except the one with progress) and GetKernels calls of one client
-/// together.
+/// Limits of all PlanFusion and GetKernels calls of one client together. The PlanFusion with
+/// progress has the deadline, but cannot be stopped.
 struct CallLimits {
   /// Deadline, by Clock::Real; a call that begins later fails at once.
   std::optional<Nanoseconds> until;

@@ -50,6 +50,8 @@ RunCommand CommandOf(CommandKind kind) {
       return RunRepro;
     case CommandKind::kReport:
       return RunReport;
+    case CommandKind::kTune:
+      return RunTune;
     case CommandKind::kList:
       return RunList;
     case CommandKind::kCapabilities:

@@ -72,6 +72,12 @@ struct MeasuredTiles {
 /// Number of results that a kernel keeps, the newest ones.
 inline constexpr size_t kMaxMeasuredTiles = 8;
 
+/// Wall time in seconds of the search of a level (PlanOptions::opt_level); 0 for level 0. Chosen,
+/// not measured: 10 s are what people wait for, a minute is for a build, four are for a release.
+inline constexpr int SecondsOfLevel(int level) {
+  return level == 1 ? 10 : level == 2 ? 60 : level == 3 ? 240 : 0;
+}
+
 /// True if the next request that compiles should continue the search.
 inline bool GoesOn(const TileSearch& search) {
   return search.state == TileSearchState::kPending || search.state == TileSearchState::kCutShort;

@@ -324,18 +324,18 @@ class Searcher {
 
 }  // namespace
 
-// What levels promise (core/pipeline/README.md), chosen and not measured: 10 s are what people wait
-// for, a minute is for a build, four are for a release. A race takes half a second but where its
-// kernels take longer than 10 ms; the largest kernel of a model may have a quarter of the time.
+// What levels promise (core/pipeline/README.md). A race takes half a second but where its kernels
+// take longer than 10 ms; the largest kernel of a model may have a quarter of the time.
 SearchBudget BudgetOf(int opt_level) {
   using std::chrono::seconds;
+  const seconds limit(SecondsOfLevel(opt_level));
   switch (opt_level) {
     case 1:
-      return {3, seconds(10), seconds(5)};
+      return {3, limit, seconds(5)};
     case 2:
-      return {7, seconds(60), seconds(15)};
+      return {7, limit, seconds(15)};
     case 3:
-      return {15, seconds(240), seconds(60)};
+      return {15, limit, seconds(60)};
     default:
       return {};
   }

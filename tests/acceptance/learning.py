@@ -5,8 +5,9 @@ import sys
 import common
 from accuracy import accuracy
 from observability import observability
+from tuning import tuning
 
-GROUPS = [observability, accuracy]
+GROUPS = [observability, accuracy, tuning]
 
 
 def measure(rows, work, options):

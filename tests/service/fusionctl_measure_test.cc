@@ -473,8 +473,8 @@ TEST_F(MeasureTest, EveryShellCompletesEveryOption) {
     ProgramResult result = BareCtl({"completion", shell});
     EXPECT_EQ(result.code, 0);
     for (const char* command :
-         {"plan", "run", "bench", "verify", "show", "explain", "diff", "kernels", "report", "list",
-          "capabilities", "status", "completion"}) {
+         {"plan", "run", "bench", "verify", "show", "explain", "diff", "kernels", "report", "tune",
+          "list", "capabilities", "status", "completion"}) {
       EXPECT_THAT(result.out, HasSubstr(command)) << shell;
       std::string help = BareCtl({command, "--help"}).out;
       static const std::regex option("--([a-z-]+)");

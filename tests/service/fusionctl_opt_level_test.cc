@@ -111,6 +111,43 @@ TEST_F(OptLevelCommandTest, WhatCannotBeTimedHereIsSaidAndPlannedAllTheSame) {
   EXPECT_EQ(later["search"]["state"], "pending");
 }
 
+TEST_F(OptLevelCommandTest, TuneSaysWhatItGainedAndThePlanIsUsed) {
+  const std::string model = Model();
+  const Json tuned = CtlJson({"tune", model, "--threads", "1", "--seconds", "10"})["tune"];
+  EXPECT_EQ(tuned["opt_level"], 1);
+  EXPECT_EQ(tuned["kept"], true);
+  ASSERT_GT(tuned["kernels"].size(), 0u) << tuned.dump();
+  EXPECT_GT(tuned["pick_us"], 0);
+  EXPECT_LE(tuned["chosen_us"], tuned["pick_us"]);
+  for (const Json& kernel : tuned["kernels"]) {
+    EXPECT_LE(kernel["chosen_us"], kernel["pick_us"]);
+    EXPECT_GT(kernel["launches"], 0);
+  }
+  const Json used = PlanOf(model, "1");
+  EXPECT_EQ(used["cache"], "memory");
+  EXPECT_EQ(used["search"]["measured"], tuned["search"]["measured"]);
+  const ProgramResult text = Ctl({"tune", model, "--threads", "1", "--opt-level", "1"});
+  EXPECT_THAT(text.out, AllOf(HasSubstr("gained:"), HasSubstr("with --opt-level 1 and otherwise")));
+}
+
+// The budget is the caller's: a search that takes longer ends, and the next one goes on.
+TEST_F(OptLevelCommandTest, TuneEndsInTime) {
+  const std::string model = Write("mha", {.seq = 40, .layers = 1, .hidden = 96, .heads = 3});
+  const Json tuned =
+      CtlJson({"tune", model, "--threads", "1", "--seconds", "1", "--opt-level", "3"})["tune"];
+  EXPECT_EQ(tuned["opt_level"], 3);
+  EXPECT_EQ(tuned["search"]["state"], "cut short") << tuned.dump();
+  EXPECT_GT(tuned["warnings"].size(), 0u);
+}
+
+TEST_F(OptLevelCommandTest, TuneSaysWhyNothingIsTimed) {
+  const Json tuned = CtlJson({"tune", Model(), "--threads", "512", "--seconds", "5"})["tune"];
+  EXPECT_EQ(tuned["search"]["state"], "none");
+  EXPECT_EQ(tuned["kernels"].size(), 0u);
+  EXPECT_EQ(Ctl({"tune", Model(), "--lock", "l"}).code, 2) << "a lock leaves nothing to try";
+  EXPECT_EQ(Ctl({"tune", Model(), "--seconds", "0"}).code, 2);
+}
+
 TEST_F(OptLevelCommandTest, OtherLevelsAreErrorsThatNameTheRange) {
   const ProgramResult result = Ctl({"plan", Model(), "--opt-level", "4"});
   EXPECT_EQ(result.code, 2);

@@ -39,6 +39,7 @@ enum class CommandKind : uint8_t {
   kExport,
   kRepro,
   kReport,
+  kTune,
   kList,
   kCapabilities,
   kStatus,
@@ -59,6 +60,9 @@ enum class StoreAction : uint8_t {
   kImport
 };
 enum class Shell : uint8_t { kBash, kZsh, kFish };
+
+/// The level of tune without --seconds and --opt-level.
+inline constexpr int kDefaultTuneLevel = 2;
 
 /// Upper limit of --pairs: more samples would not narrow the result.
 inline constexpr int kMaxBenchPairs = 10000;
@@ -125,7 +129,7 @@ struct Arguments {
   std::string reference;     // run --compare: directory of --dump-tensors; empty: the evaluator
   std::string dump_tensors;  // run: directory for the intermediate tensors; empty: none
   std::vector<std::string> tensors;  // run: only these, by name of tensor or node; empty: all
-  std::optional<double> seconds;     // bench, of paired runs
+  std::optional<double> seconds;     // bench, of paired runs; tune, of measuring
   bool suite = false;                // bench: SuiteModels, no model
   int pairs = 0;                     // bench; 0: as many as fit into `seconds`
   int warmup = 3;                    // bench

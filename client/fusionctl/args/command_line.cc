@@ -465,6 +465,20 @@ void AddReport(CLI::App* app, Arguments* a) {
       ->type_name("FILE");
 }
 
+void AddTune(CLI::App* app, Arguments* a) {
+  CLI::App* tune = AddModelCommand(
+      app, "tune", "times other tiles of a model's kernels for some seconds, keeps what is faster",
+      a, CommandKind::kTune, /*with_isa=*/true);
+  tune->remove_option(tune->get_option("--lock"));
+  tune->add_option("--seconds", a->seconds,
+                   StrCat("time for measuring, after the kernels are compiled; default: that of "
+                          "--opt-level, or ",
+                          SecondsOfLevel(kDefaultTuneLevel)))
+      ->check(CLI::Range(1.0, 3600.0))
+      ->check(NumberError)
+      ->type_name("S");
+}
+
 void AddToken(CLI::App* app, Arguments* a) {
   CLI::App* token = AddLocalCommand(
       app, "token", "creates a token and its entry for the file of fusiond --tokens", a,
@@ -554,6 +568,7 @@ void AddCommands(CLI::App* app, Arguments* a) {
   AddDiff(app, a);
   AddRepro(app, a);
   AddReport(app, a);
+  AddTune(app, a);
 
   CLI::App* list = AddCommand(app, "list", "lists the stored plans of a service, newest first", a,
                               CommandKind::kList);

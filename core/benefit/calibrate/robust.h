@@ -26,12 +26,6 @@ double WeightedMedian(std::vector<Weighted> values);
 double HodgesLehmann(std::vector<double> values);
 inline constexpr size_t kMaxPairedValues = 400;
 
-/// Spearman's rank correlation, -1..1; equal values share the mean of their ranks. 0 if all values
-/// of `a` or of `b` are equal. Both have the same size, at least 2.
-/// Source: C. Spearman, "The Proof and Measurement of Association between Two Things", American
-/// Journal of Psychology 15 (1904).
-double RankCorrelation(const std::vector<double>& a, const std::vector<double>& b);
-
 /// Detects that the mean of a sequence has changed, in either direction. Each value is compared
 /// with the mean of all values so far; the excess beyond `tolerance` accumulates, and an alarm is
 /// raised when it has grown by more than `threshold` above its minimum. The mean starts as the

@@ -1,0 +1,36 @@
+"""What ten seconds of `fusionctl tune` gain, by model: rows of learning.sh."""
+
+import math
+import statistics
+
+from accuracy import MODELS
+from common import Daemon, ctl, generate
+
+SECONDS = 10
+GAIN = 1.03  # geometric mean over the models, of the time of their timed kernels
+ORDER = 0.9  # rank correlation of a kernel's estimates and times, median
+
+
+def tuning(rows, work, options):
+    """One service tunes each model with one thread. A gain is what pairs of runs of the same process say, so load slows both."""
+    if options.quick:
+        return  # minutes; tests/service/fusionctl_opt_level_test.cc has the behaviour
+    gains, orders, slower = {}, [], []
+    with Daemon(work, store=work / "tuning") as daemon:
+        for model in MODELS:
+            tuned = ctl("tune", generate(work, model), "--threads", 1, "--seconds", SECONDS, "--server", daemon.address)[1]["tune"]
+            if not tuned["kernels"]:
+                continue
+            gains[model] = tuned["pick_us"] / tuned["chosen_us"]
+            orders += [k["rank_correlation"] for k in tuned["kernels"] if k["rank_correlation"] is not None]
+            slower += [model for k in tuned["kernels"] if k["chosen_us"] > k["pick_us"]]
+    rows.counted("tuning: models of which kernels were timed", len(gains) >= len(MODELS) - 2, f"{len(gains)} of {len(MODELS)}",
+                 f">= {len(MODELS) - 2}")
+    rows.counted("tuning: kernels with a slower cut than the model's", not slower, f"{len(slower)} {' '.join(slower[:3])}", "0")
+    logs = [math.log(g) for g in gains.values()]
+    mean, error = statistics.mean(logs), 1.96 * statistics.stdev(logs) / math.sqrt(len(logs))
+    best = max(gains, key=gains.get)
+    rows.timed(f"tuning: {SECONDS} s a model, geometric mean of the gain", math.exp(mean) >= GAIN,
+               f"{math.exp(mean):.3f} ({math.exp(mean - error):.3f} .. {math.exp(mean + error):.3f}); {best} {gains[best]:.2f}", f">= {GAIN}")
+    rows.timed("tuning: rank correlation of a kernel's cuts", statistics.median(orders) >= ORDER,
+               f"median {statistics.median(orders):.2f} of {len(orders)} kernels", f">= {ORDER}")
