@@ -224,6 +224,7 @@ double Estimator::ShareOf(const IfStmt& branch) const {
   for (const IndexExpr& e : branch.somewhere) {
     for (const IndexExpr::Term& t : e.terms()) dims.insert(t.axis);
   }
+  if (branch.first >= 0) dims.insert(branch.first);
   constexpr size_t kMostDims = 3;
   if (dims.size() > kMostDims) return 1;
   std::map<DimId, double> begin;
@@ -256,7 +257,8 @@ void Estimator::CountWindows(const IfStmt& branch, std::vector<DimId> open,
     }
     return largest >= 0;
   });
-  *held += holds ? 1 : 0;
+  const bool first = branch.first >= 0 && begin->at(branch.first) == 0;
+  *held += holds || first ? 1 : 0;
 }
 
 int64_t Estimator::StrideAlong(const Access& a, DimId d) const {

@@ -295,6 +295,28 @@ inline constexpr StreamCase kExponentialCases[] = {
 }
 )",
      2},
+    {"sliding_window_to_both_sides", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
+  %0 = input "q" : f32[2,10,4]
+  %1 = input "k" : f32[2,4,12]
+  %2 = input "v" : f32[2,12,6]
+  %3 = const "" : f32[] {-inf}
+  %4 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {10}, start=tensor i64[] {0}} : i64[10]  "" @ ""
+  %5 = Range() {delta=tensor i64[] {1}, limit=tensor i64[] {12}, start=tensor i64[] {0}} : i64[12]  "" @ ""
+  %8 = const "" : i64[] {3}
+  %6 = Unsqueeze(%4) {axes=[1]} : i64[10,1]  "" @ ""
+  %11 = Add(%6, %8) : i64[10,1]  "" @ ""
+  %7 = LessOrEqual(%5, %11) : bool[10,12]  "" @ ""
+  %9 = Add(%5, %8) : i64[12]  "" @ ""
+  %10 = Greater(%9, %6) : bool[10,12]  "" @ ""
+  %19 = And(%7, %10) : bool[10,12]  "" @ ""
+  %20 = MatMul(%0, %1) : f32[2,10,12]  "" @ ""
+  %21 = Where(%19, %20, %3) : f32[2,10,12]  "" @ ""
+  %22 = Softmax(%21) {axis=-1} : f32[2,10,12]  "" @ ""
+  %23 = MatMul(%22, %2) : f32[2,10,6]  "" @ ""
+  output %23
+}
+)",
+     2},
     // A slope by distance on top of the causal mask.
     {"attention_with_linear_bias", 12, Streamed::kUpdateThenAggregate, "", R"(graph "g" {
   %0 = input "q" : f32[2,10,4]

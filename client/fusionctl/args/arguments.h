@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/clock.h"
 #include "core/bundle/options.h"
 
 namespace CLI {
@@ -172,6 +173,11 @@ struct Arguments {
   std::vector<std::string> roles;  // token; empty: plan and report
   std::string expires;             // token; empty: never
 };
+
+/// The duration of an option in seconds.
+inline Nanoseconds FromSeconds(double seconds) {
+  return std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(seconds));
+}
 
 /// The result of ParseArguments.
 struct ParsedArguments {

@@ -469,14 +469,19 @@ void AddTune(CLI::App* app, Arguments* a) {
   CLI::App* tune = AddModelCommand(
       app, "tune", "times other tiles of a model's kernels for some seconds, keeps what is faster",
       a, CommandKind::kTune, /*with_isa=*/true);
-  tune->remove_option(tune->get_option("--lock"));
+  tune->remove_option(tune->get_option("--lock"));  // which leaves nothing to try
+  tune->remove_option(tune->get_option("--opt-level"));
   tune->add_option("--seconds", a->seconds,
-                   StrCat("time for measuring, after the kernels are compiled; default: that of "
-                          "--opt-level, or ",
-                          SecondsOfLevel(kDefaultTuneLevel)))
-      ->check(CLI::Range(1.0, 3600.0))
+                   "time for measuring, after the kernels are compiled; default: that of the level")
+      ->check(CLI::Range(1, SecondsOfLevel(kMaxOptLevel)))
       ->check(NumberError)
       ->type_name("S");
+  tune->add_option(
+          "--opt-level", a->options.opt_level,
+          "other tiles of each kernel: 1 up to 3 in 10 s, 2 up to 7 in 60 s, 3 up to 15 in "
+          "240 s; default: the lowest that takes --seconds, or 2")
+      ->check(CLI::Range(1, kMaxOptLevel))
+      ->type_name("1..3");
 }
 
 void AddToken(CLI::App* app, Arguments* a) {

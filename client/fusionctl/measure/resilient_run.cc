@@ -34,8 +34,7 @@ struct ResilientRun {
 
 ResilientOptions OptionsOf(const ResilientRun& run) {
   ResilientOptions out;
-  out.load_deadline = std::chrono::duration_cast<Nanoseconds>(
-      std::chrono::duration<double>(run.arguments.load_deadline));
+  out.load_deadline = FromSeconds(run.arguments.load_deadline);
   out.client = run.connection;
   out.client.deadline = out.load_deadline;
   out.policy = run.arguments.prefer_cache ? CachePolicy::kPreferCache : CachePolicy::kPreferService;

@@ -19,11 +19,14 @@ using Json = nlohmann::ordered_json;
 // Of two an order is right or wrong by chance.
 constexpr size_t kLeastOrdered = 3;
 
-int LaunchesOf(const Plan& plan, int group) {
+// In one inference; in a loop once for each pass.
+int64_t LaunchesOf(const Plan& plan, const std::vector<int64_t>& runs, int group) {
   const int kernel = plan.groups[static_cast<size_t>(group)].kernel;
-  return static_cast<int>(
-      std::count_if(plan.launches.begin(), plan.launches.end(),
-                    [kernel](const PlanLaunch& launch) { return launch.kernel == kernel; }));
+  int64_t launches = 0;
+  for (size_t l = 0; l < plan.launches.size(); ++l) {
+    if (plan.launches[l].kernel == kernel) launches += runs[l];
+  }
+  return launches;
 }
 
 std::optional<double> CorrelationOf(const TunedKernel& kernel) {
@@ -75,22 +78,23 @@ std::string KernelGains(const Plan& plan, const TuningGain& gain) {
 TuningGain GainOf(const Plan& plan) {
   TuningGain out;
   std::vector<double> correlations;
+  const std::vector<int64_t> runs = CountedRuns(plan);
   for (size_t k = 0; k < plan.search.kernels.size(); ++k) {
     const TunedKernel& kernel = plan.search.kernels[k];
     const bool timed = std::count_if(kernel.tried.begin(), kernel.tried.end(),
                                      [](const auto& t) { return t.runs > 0; }) > 1;
     if (!timed || kernel.tried[0].runs == 0 || kernel.group < 0) continue;
-    KernelGain gain{.kernel = k, .launches = LaunchesOf(plan, kernel.group)};
+    KernelGain gain{.kernel = k, .launches = LaunchesOf(plan, runs, kernel.group)};
     gain.pick_us = kernel.tried[0].median_us;
     gain.chosen_us = kernel.chosen > 0 ? gain.pick_us * kernel.ratio : gain.pick_us;
     gain.correlation = CorrelationOf(kernel);
     if (gain.correlation) correlations.push_back(*gain.correlation);
-    out.pick_us += gain.launches * gain.pick_us;
-    out.chosen_us += gain.launches * gain.chosen_us;
+    out.pick_us += static_cast<double>(gain.launches) * gain.pick_us;
+    out.chosen_us += static_cast<double>(gain.launches) * gain.chosen_us;
     out.kernels.push_back(gain);
   }
   auto saved = [](const KernelGain& gain) {
-    return gain.launches * (gain.pick_us - gain.chosen_us);
+    return static_cast<double>(gain.launches) * (gain.pick_us - gain.chosen_us);
   };
   std::stable_sort(out.kernels.begin(), out.kernels.end(),
                    [&](const auto& a, const auto& b) { return saved(a) > saved(b); });
@@ -101,7 +105,9 @@ TuningGain GainOf(const Plan& plan) {
 std::string TuneText(const Plan& plan, const std::string& model, bool kept) {
   const TuningGain gain = GainOf(plan);
   const TileSearch& search = plan.search;
-  std::string out = StrCat(Bold(model), " for ", TargetText(plan), "\n", SearchLine(search));
+  const std::string line = SearchLine(search);
+  std::string out = StrCat(Bold(model), " for ", TargetText(plan), "\n",
+                           line.empty() ? "tiles:   this service times none\n" : line);
   if (gain.kernels.empty()) return out;
   StrAppend(&out, StrCat("\n", KernelGains(plan, gain), "\n"));
   StrAppend(&out, StrCat("gained:  ", HumanMicroseconds(gain.pick_us), " -> ",
@@ -111,6 +117,8 @@ std::string TuneText(const Plan& plan, const std::string& model, bool kept) {
     StrAppend(&out, StrCat("order:   rank correlation of estimates and times of a kernel's tiles: ",
                            ShortNumber(*gain.correlation), " (median)\n"));
   }
+  if (GoesOn(search))
+    StrAppend(&out, "next:    not all tiles were tried; the same command goes on\n");
   StrAppend(&out, kept ? StrCat("use it:  with --opt-level ", search.level,
                                 " and otherwise the same options\n")
                        : "use it:  nothing is kept; give --server ADDRESS or --store DIR\n");

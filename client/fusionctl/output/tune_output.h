@@ -12,7 +12,7 @@ namespace fusion {
 /// What a search for tiles gained for one kernel.
 struct KernelGain {
   size_t kernel = 0;     // position in TileSearch::kernels
-  int launches = 0;      // of the kernel in one inference
+  int64_t launches = 0;  // of the kernel in one inference
   double pick_us = 0;    // median time of a launch with the tiling that the benefit model chose
   double chosen_us = 0;  // pick_us * the median of the ratios of the pairs; pick_us if it stays
   /// Rank correlation of the estimates of the timed tilings with their times; nullopt: fewer than

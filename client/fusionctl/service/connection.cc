@@ -52,8 +52,7 @@ absl::Status CheckToken(std::string_view token) {
 ClientOptions CallOptions(const Arguments& arguments) {
   ClientOptions options;
   if (arguments.deadline.has_value()) {
-    options.deadline =
-        std::chrono::duration_cast<Nanoseconds>(std::chrono::duration<double>(*arguments.deadline));
+    options.deadline = FromSeconds(*arguments.deadline);
   }
   return options;
 }

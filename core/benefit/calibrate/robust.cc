@@ -2,12 +2,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "core/base/check.h"
 #include "core/base/statistics/quantile.h"
 
 namespace fusion {
+
 double WeightedMedian(std::vector<Weighted> values) {
   FUSION_CHECK(!values.empty(), "a median of something");
   std::sort(values.begin(), values.end(),

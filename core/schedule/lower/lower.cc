@@ -143,18 +143,19 @@ absl::Status LowerParts(const std::vector<Halo>& halos, std::vector<LoopPart>* p
 }
 
 // True if a loop over `dim` certainly runs a tile in which each of `needed` is at least 0 at some
-// point, whatever the block. Tries coordinates along `dim`: both ends, and where one of the
-// functions is 0.
+// point, whatever the block. Tries coordinates along `dim`: both ends, where one of the functions
+// is 0, and where it would be without its constant (the diagonal of a band).
 bool RunsATile(const std::vector<IndexExpr>& needed, DimId dim, const Smg& smg) {
   const int64_t extent = smg.dim(dim).extent;
   auto range = [&smg](int d) { return IndexRange{0, smg.dim(d).extent}; };
   auto holds_at = [&](const IndexExpr& place) {
     const IndexRange places = RangeOf(place, range);
-    if (places.begin < 0 || places.end > extent) return false;
+    if (places.empty() || places.begin < 0 || places.end > extent) return false;
     return std::all_of(needed.begin(), needed.end(), [&](const IndexExpr& e) {
       const IndexExpr there =
           e.Substitute([&](int d) { return d == dim ? place : IndexExpr::Axis(d); });
-      return RangeOf(there, range).begin >= 0;
+      const IndexRange values = RangeOf(there, range);
+      return !values.empty() && values.begin >= 0;
     });
   };
   if (holds_at(IndexExpr(0)) || holds_at(IndexExpr(extent - 1))) return true;
@@ -163,20 +164,26 @@ bool RunsATile(const std::vector<IndexExpr>& needed, DimId dim, const Smg& smg) 
     if (slope != 1 && slope != -1) return false;
     const IndexExpr others =
         e.Substitute([&](int d) { return d == dim ? IndexExpr(0) : IndexExpr::Axis(d); });
-    return holds_at(others * -slope);
+    const IndexExpr zero = others * -slope;
+    return holds_at(zero) || holds_at(zero + IndexExpr(-zero.constant()));
   });
 }
 
 // `inside` under the condition that a mask leaves something of a slice. The values of its tiles of
 // which the block makes its results must be there: where no tile may be left of a block, the first
-// one, with `first`, is computed all the same.
+// one, with `first`, is computed all the same. With open dims it always is: all members of a family
+// have one schedule.
 Block UnlessMasked(const StreamedGroup& streamed, bool first, Block inside, NestContext* at) {
   if (at->lowered.schedule.bitwise) return inside;
   if (!streamed.underflow.needed.empty()) {
     inside = UnlessUnderflow(streamed.underflow, std::move(inside), at);
   }
   if (!streamed.needed.empty()) {
-    const bool always = !first || RunsATile(streamed.needed, streamed.dim, at->group.smg);
+    const auto& views = at->group.views;
+    const bool open = std::any_of(views.begin(), views.end(),
+                                  [](const auto& entry) { return entry.second.open; });
+    const bool always =
+        !first || (!open && RunsATile(streamed.needed, streamed.dim, at->group.smg));
     IfStmt needed{.somewhere = streamed.needed,
                   .first = always ? -1 : streamed.dim,
                   .body = std::move(inside)};

@@ -232,7 +232,7 @@ TEST(Arguments, TokensAreWhatTheServerTakes) {
 TEST(Arguments, AWordThatIsNoCommandIsNamed) {
   EXPECT_EQ(Parse({"foo"}).text,
             "\"foo\" is no command; expected one of plan, run, bench, verify, show, kernels, "
-            "export, explain, diff, repro, report, list, capabilities, status, token, store, "
+            "export, explain, diff, repro, report, tune, list, capabilities, status, token, store, "
             "completion");
   EXPECT_THAT(Parse({}).text, HasSubstr("expected one of plan, run"));
 }

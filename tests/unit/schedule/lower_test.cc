@@ -315,7 +315,7 @@ TEST(Lower, ComputesATileWhereAMaskMayHideAll) {
   int hidden = 0;
   for (const StreamCase& c : kExponentialCases) {
     const std::string_view name = c.name;
-    if (name != "causal_attention" && name != "sliding_window_attention") continue;
+    if (name != "causal_attention" && !name.starts_with("sliding_window")) continue;
     WholeProgram whole = WholeOfText(c.graph);
     const DimId dim = DimOf(whole.group.smg, c.extent);
     auto split = LowerSplit(whole, dim, 3, device, 0, 2);
@@ -333,7 +333,7 @@ TEST(Lower, ComputesATileWhereAMaskMayHideAll) {
       ++hidden;
     }
   }
-  EXPECT_GE(hidden, 2);
+  EXPECT_GE(hidden, 3);
 }
 
 TEST(Lower, ColumnsCutInsideTheirPanelsAreRefused) {
