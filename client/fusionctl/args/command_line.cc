@@ -3,6 +3,7 @@
 #include <map>
 
 #include "client/fusionctl/args/arguments.h"
+#include "client/fusionctl/args/command_words.h"
 #include "client/fusionctl/args/help.h"
 #include "client/fusionctl/args/model_options.h"
 #include "client/fusionctl/args/option_words.h"
@@ -13,22 +14,6 @@
 
 namespace fusion {
 namespace {
-
-const Choices<ShowWhat> kShowWhats = {
-    {"graph", ShowWhat::kGraph}, {"program", ShowWhat::kProgram},   {"smg", ShowWhat::kSmg},
-    {"plan", ShowWhat::kPlan},   {"schedule", ShowWhat::kSchedule}, {"source", ShowWhat::kSource}};
-
-const Choices<ShowFormat> kShowFormats = {
-    {"text", ShowFormat::kText}, {"json", ShowFormat::kJson}, {"dot", ShowFormat::kDot}};
-
-const Choices<StoreAction> kStoreActions = {
-    {"stats", StoreAction::kStats},     {"verify", StoreAction::kVerify},
-    {"compact", StoreAction::kCompact}, {"pin", StoreAction::kPin},
-    {"unpin", StoreAction::kUnpin},     {"invalidate", StoreAction::kInvalidate},
-    {"export", StoreAction::kExport},   {"import", StoreAction::kImport}};
-
-const Choices<Shell> kShells = {
-    {"bash", Shell::kBash}, {"zsh", Shell::kZsh}, {"fish", Shell::kFish}};
 
 constexpr const char* kSummary =
     "fusionctl plans, runs and checks ONNX models as fused kernels.\n"
