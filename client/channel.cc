@@ -21,7 +21,7 @@ std::string ServiceConfig(int attempts) {
 
 // gRPC 1.51 ends its event engine with the last channel, and now and then waits for ever for the
 // engine's timer threads (PosixEventEngine::~PosixEventEngine; seen in a fusionctl that had printed
-// all it had to say). A channel that nobody uses keeps the engine until the process is over.
+// its result). An unused channel keeps the engine until the process ends.
 void KeepEventEngine() {
   [[gnu::used]] static const auto* const kKept = new std::shared_ptr<grpc::Channel>(
       grpc::CreateChannel("unix:", grpc::InsecureChannelCredentials()));

@@ -8,8 +8,7 @@
 namespace fusion {
 namespace {
 
-// So that sums and products of terms are finite. No run takes as long, but a plan of one that
-// nobody would wait for has such estimates.
+// So that sums and products of terms are finite. Estimates of vast graphs may exceed it.
 constexpr double kMaxTermUs = 1e100;
 
 // What DecodeTerms takes, whatever an estimate came to.

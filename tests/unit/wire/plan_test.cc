@@ -117,7 +117,7 @@ TEST(WirePlan, BytesAreDeterministicAndReadBack) {
   EXPECT_EQ(LedgerToBytes(whole), ledger);
 }
 
-// A plan of a model that nobody would wait for is a plan.
+// Estimates of vast graphs take years, and some are infinite.
 TEST(WirePlan, AnEstimateOfAnyLengthIsReadBack) {
   for (double us : {1e13, 1e99, 1e308, HUGE_VAL, std::nan("")}) {
     Plan plan = SamplePlan();
