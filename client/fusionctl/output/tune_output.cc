@@ -85,6 +85,7 @@ TuningGain GainOf(const Plan& plan) {
                                      [](const auto& t) { return t.runs > 0; }) > 1;
     if (!timed || kernel.tried[0].runs == 0 || kernel.group < 0) continue;
     KernelGain gain{.kernel = k, .launches = LaunchesOf(plan, runs, kernel.group)};
+    if (gain.launches == 0) continue;  // a loop without passes
     gain.pick_us = kernel.tried[0].median_us;
     gain.chosen_us = kernel.chosen > 0 ? gain.pick_us * kernel.ratio : gain.pick_us;
     gain.correlation = CorrelationOf(kernel);

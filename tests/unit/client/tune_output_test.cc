@@ -102,6 +102,9 @@ TEST(Tune, PassesOfALoopCount) {
   Plan plan = Searched({kernel}, 3);
   plan.loops = {{.first = 1, .launches = 1, .most = 7}};
   EXPECT_EQ(GainOf(plan).kernels.at(0).launches, 9);
+  plan.launches.resize(1);
+  plan.loops = {{.first = 0, .launches = 1, .most = 0}};
+  EXPECT_EQ(GainOf(plan).kernels.size(), 0U) << "none of its time is a run's";
 }
 
 TEST(Tune, EqualTimesHaveNoOrder) {
