@@ -75,6 +75,21 @@ absl::StatusOr<v1::InvalidateResponse> AdminClient::InvalidateAll(const std::str
   return Call(to_, &Stub::Invalidate, request);
 }
 
+absl::StatusOr<v1::SteerEpochsResponse> AdminClient::TrainEpochs(const std::string& reason) const {
+  v1::SteerEpochsRequest request;
+  request.set_train(true);
+  request.set_reason(TextToWire(reason));
+  return Call(to_, &Stub::SteerEpochs, request);
+}
+
+absl::StatusOr<v1::SteerEpochsResponse> AdminClient::RollBackEpoch(
+    int64_t number, const std::string& reason) const {
+  v1::SteerEpochsRequest request;
+  request.set_roll_back(number);
+  request.set_reason(TextToWire(reason));
+  return Call(to_, &Stub::SteerEpochs, request);
+}
+
 absl::Status AdminClient::ExportStore(
     const std::vector<Digest>& plans,
     const std::function<absl::Status(std::string_view bytes)>& sink) const {

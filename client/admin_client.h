@@ -44,6 +44,11 @@ class AdminClient {
                                                     const std::string& reason) const;
   /// Invalidates everything, pinned plans included.
   absl::StatusOr<v1::InvalidateResponse> InvalidateAll(const std::string& reason) const;
+  /// Fits constants to what was measured now.
+  absl::StatusOr<v1::SteerEpochsResponse> TrainEpochs(const std::string& reason) const;
+  /// NotFound: there is no such epoch. FailedPrecondition: it is not in use.
+  absl::StatusOr<v1::SteerEpochsResponse> RollBackEpoch(int64_t number,
+                                                        const std::string& reason) const;
 
   /// Exports these plans, or all if `plans` is empty, as an archive file: passes its bytes to
   /// `sink` in order. Stops with the error of `sink`.

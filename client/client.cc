@@ -20,6 +20,7 @@
 #include "core/wire/answer.h"
 #include "core/wire/basics/limits.h"
 #include "core/wire/basics/scalars.h"
+#include "core/wire/epochs.h"
 #include "core/wire/error_details.h"
 #include "core/wire/explanation.h"
 #include "core/wire/options/options.h"
@@ -458,6 +459,13 @@ absl::StatusOr<std::vector<DeviceAccuracy>> Client::GetAccuracy() const {
     out.push_back(std::move(decoded));
   }
   return out;
+}
+
+absl::StatusOr<EpochList> Client::ListEpochs() const {
+  v1::ListEpochsResponse response;
+  RETURN_IF_ERROR(connection_->Call(&v1::FusionService::Stub::ListEpochs, v1::ListEpochsRequest(),
+                                    connection_->TermsOf(limits_), &response));
+  return connection_->Sound(DecodeEpochs(response));
 }
 
 absl::StatusOr<PlanExplanation> Client::ExplainPlan(const Digest& plan,

@@ -12,6 +12,7 @@
 #include "core/base/threads/cancel.h"
 #include "core/bundle/explanation.h"
 #include "core/bundle/measured/accuracy.h"
+#include "core/bundle/measured/epoch.h"
 #include "core/bundle/report.h"
 
 namespace grpc {
@@ -184,6 +185,8 @@ class Client {
   /// the constants that would fit better; those with most timings first. Such calls wait for each
   /// other on the service.
   absl::StatusOr<std::vector<DeviceAccuracy>> GetAccuracy() const;
+  /// Constants that measurements have corrected, and what was decided about stored plans.
+  absl::StatusOr<EpochList> ListEpochs() const;
 
   /// The ledger of a plan: why its kernels are what they are. The second form plans the request if
   /// the service does not have the plan; it compiles nothing and ignores `mode`, `ready_within` and

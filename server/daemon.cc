@@ -28,6 +28,7 @@
 #include "server/admission/event.h"
 #include "server/admission/log_sample.h"
 #include "server/config/trusted_files.h"
+#include "server/learning.h"
 #include "server/observe/metrics.h"
 #include "server/observe/status_page.h"
 #include "server/observe/web.h"
@@ -101,10 +102,13 @@ class RunningDaemon final : public Daemon {
     pipeline_options_.planning.spare_threads = kSparePlannings;
     pipeline_options_.builds.spare_threads = kSpareBuilds;
     pipeline_options_.builds.linger = linger;
+    ASSIGN_OR_RETURN(learning_, Learning::Open(config(), logger_));
+    pipeline_options_.epochs = learning_->epochs();
     capabilities_ = CapabilitiesOf(config(), specs, *toolchain_, pipeline_options_);
     pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
     book_ = std::make_unique<LatencyBook>(*store_, *measurements_, *timings_);
+    learning_->Start(*store_, *timings_, *book_, *pipeline_);
     admission_ = std::make_unique<Admission>(
         AdmissionLimits{.threads = config().request_threads,
                         .spare_threads = SpareOf(config().request_threads),
@@ -129,6 +133,7 @@ class RunningDaemon final : public Daemon {
     if (grpc_ != nullptr) grpc_->SetServing(false);
     stopping_.Set();
     if (reloader_.joinable()) reloader_.join();
+    if (learning_ != nullptr) learning_->Stop();
     Nanoseconds grace = Seconds(config().grace_seconds);
     if (grpc_ != nullptr) {
       if (was_ready) hurried_.WaitFor(Seconds(config().drain_seconds));
@@ -153,6 +158,10 @@ class RunningDaemon final : public Daemon {
     return {.pipeline = *pipeline_,
             .store = *store_,
             .book = *book_,
+            .epochs = [this](std::optional<std::string_view> t) { return learning_->List(t); },
+            .train = [this](const CancelToken& cancel) { return learning_->Train(cancel); },
+            .roll_back = [this](int64_t epoch,
+                                std::string_view why) { return learning_->RollBack(epoch, why); },
             .capabilities =
                 [this] {
                   Capabilities now = capabilities_;
@@ -397,6 +406,7 @@ class RunningDaemon final : public Daemon {
             .disk = store_->Facts(),
             .measurements = measurements_->Stats(),
             .timings = timings_->Stats(),
+            .learning = learning_->Stats(),
             .workers = workers_->Stats(),
             .searches = pipeline_->searches(),
             .worker_limit = config().workers,
@@ -491,6 +501,7 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<TimingStore> timings_;
   std::unique_ptr<WorkerPool> workers_;
   std::unique_ptr<JobMemory> job_memory_;  // of pipeline_
+  std::unique_ptr<Learning> learning_;
   PipelineOptions pipeline_options_;
   Capabilities capabilities_;  // of CapabilitiesOf: some fields are empty
   std::unique_ptr<FusionPipeline> pipeline_;

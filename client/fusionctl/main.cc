@@ -52,6 +52,8 @@ RunCommand CommandOf(CommandKind kind) {
       return RunReport;
     case CommandKind::kTune:
       return RunTune;
+    case CommandKind::kEpochs:
+      return RunEpochs;
     case CommandKind::kList:
       return RunList;
     case CommandKind::kCapabilities:

@@ -8,6 +8,7 @@
 
 #include "core/base/hash.h"
 #include "core/base/refusal.h"
+#include "core/bundle/cost_factors.h"
 #include "core/bundle/cost_terms.h"
 #include "core/bundle/options.h"
 #include "core/bundle/tile_search.h"
@@ -372,6 +373,7 @@ struct Plan {
   /// estimate. `decisions` holds the first kMaxCandidateEntries distinct ones.
   int64_t candidates = 0;
   PlanDevice device;
+  PlanCalibration calibration;
   /// The Pareto frontier of latency, peak bytes and compile time. Ordered by latency; one point is
   /// chosen. All points have the tiles of the benefit model. Empty: not computed.
   std::vector<PlanPoint> frontier;

@@ -86,8 +86,10 @@ std::string_view NumericsName(Numerics numerics) {
 
 std::string TargetText(const Plan& plan) {
   std::string unit = plan.device.unit.empty() ? "thread" : plan.device.unit;
-  return StrCat(plan.target, " (", plan.isa, ", ", plan.threads, " ", unit,
-                plan.threads == 1 ? "" : "s", ")");
+  return StrCat(
+      plan.target, " (", plan.isa, ", ", plan.threads, " ", unit, plan.threads == 1 ? "" : "s",
+      plan.calibration.epoch == 0 ? "" : StrCat(", constants of epoch ", plan.calibration.epoch),
+      ")");
 }
 
 std::string PlanText(const Plan& plan, const Binding& names) {

@@ -60,6 +60,8 @@ std::string MeteredStore::WhyUnwritten(const Digest& plan) const {
   return inner_->WhyUnwritten(plan);
 }
 std::string MeteredStore::TenantOf(const Digest& plan) const { return inner_->TenantOf(plan); }
+
+bool MeteredStore::IsPinned(const Digest& plan) const { return inner_->IsPinned(plan); }
 absl::StatusOr<PinOutcome> MeteredStore::SetPinned(const std::vector<Digest>& plans, bool pinned) {
   return inner_->SetPinned(plans, pinned);
 }

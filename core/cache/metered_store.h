@@ -38,6 +38,7 @@ class MeteredStore final : public Store {
   std::vector<StoreStats> Stats() const override;
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   std::string TenantOf(const Digest& plan) const override;
+  bool IsPinned(const Digest& plan) const override;
   absl::Status CheckWritable() const override;
   std::string WhyUnwritten(const Digest& plan) const override;
   absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned) override;

@@ -165,6 +165,8 @@ class Store {
   virtual std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) = 0;
   /// The tenant that is charged for a plan. Empty: no tenant, or the plan is not stored.
   virtual std::string TenantOf(const Digest& /*plan*/) const { return {}; }
+  /// Whether a plan is pinned (SetPinned).
+  virtual bool IsPinned(const Digest& /*plan*/) const { return false; }
   /// Exempts plans and their kernels from eviction, or ends that. Survives a restart. Kernels that
   /// are absent are pinned once they are published. On an error nothing is changed. NotFound,
   /// naming the first plan that is not stored. ResourceExhausted: more than three quarters of the

@@ -164,6 +164,8 @@ std::shared_ptr<const KernelArtifact> TieredStore::PeekKernel(const Digest& key)
 
 std::string TieredStore::TenantOf(const Digest& plan) const { return back_->TenantOf(plan); }
 
+bool TieredStore::IsPinned(const Digest& plan) const { return back_->IsPinned(plan); }
+
 absl::StatusOr<PinOutcome> TieredStore::SetPinned(const std::vector<Digest>& plans, bool pinned) {
   std::vector<std::string> tenants;
   for (const Digest& plan : plans) tenants.push_back(back_->TenantOf(plan));

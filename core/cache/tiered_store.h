@@ -36,6 +36,7 @@ class TieredStore final : public Store {
   std::vector<StoreStats> Stats() const override;
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   std::string TenantOf(const Digest& plan) const override;
+  bool IsPinned(const Digest& plan) const override;
   /// Pinned plans and kernels that are only in the front are written to the back.
   absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned) override;
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;

@@ -1,30 +1,18 @@
 #pragma once
 
-#include <functional>
-#include <optional>
 #include <string_view>
 #include <vector>
 
 #include "core/base/threads/cancel.h"
 #include "core/bundle/measured/accuracy.h"
-#include "core/bundle/measured/kernel_timings.h"
+#include "core/learn/observations.h"
 
 namespace fusion {
 
-/// Timings that are fitted, the newest: of one device, and of all.
-inline constexpr int64_t kMaxFittedTimings = 2000;
-inline constexpr int64_t kMaxReadTimings = 8000;
 /// Machines in DeviceAccuracy::machines, those with factors farthest from 1.
 inline constexpr size_t kMaxMachines = 64;
 /// Upper bound of the memory that FitDevices needs, in bytes.
 inline constexpr int64_t kFitBytes = kMaxReadTimings * 1024;
-
-/// Parts into which kernels are divided, for errors of kernels that a fit has not seen. Kernels of
-/// models with one name, and models that share a kernel, are in one part.
-inline constexpr size_t kFolds = 5;
-
-/// Reads the timings with a key; nullopt: there are none.
-using ReadTimings = std::function<std::optional<KernelTimings>(const Digest& key)>;
 
 /// Compares timings with their estimates and fits constants to them (FitDevice), for each kind of
 /// device. `keys`: of timings, the latest report first. `tenant`: only timings of its callers and

@@ -121,7 +121,8 @@ LatencyBook::LatencyBook(Store& plans, MeasurementStore& measurements, TimingSto
                          const Clock& clock)
     : plans_(plans), measurements_(measurements), timings_(timings), clock_(clock) {}
 
-absl::StatusOr<int64_t> LatencyBook::Add(const LatencyReport& report, std::string_view tenant) {
+absl::StatusOr<int64_t> LatencyBook::Add(const LatencyReport& report, std::string_view tenant,
+                                         bool trusted) {
   Found<StoredPlan> stored = plans_.GetPlan({report.plan_key});
   if (!stored) return NoPlan(report.plan_key);
   const Plan& plan = stored.value->plan;
@@ -134,21 +135,24 @@ absl::StatusOr<int64_t> LatencyBook::Add(const LatencyReport& report, std::strin
     samples = AddReport(report, plan, now_ms, &known);
     RETURN_IF_ERROR(measurements_.Put(report.plan_key, known));
   }
-  AddTimes(report, *stored.value, tenant, now_ms);
+  const std::vector<KernelTimings> times =
+      AddTimes(TimingsOf(report, *stored.value, tenant, trusted, now_ms));
+  if (listener_) listener_(*stored.value, times);
   return samples;
 }
 
 // The report is stored already. Times of kernels that cannot be stored are left out: a caller who
 // sent the report again would have it counted twice.
-void LatencyBook::AddTimes(const LatencyReport& report, const StoredPlan& stored,
-                           std::string_view tenant, int64_t now_ms) {
-  for (const KernelTimings& times : TimingsOf(report, stored, tenant, now_ms)) {
+std::vector<KernelTimings> LatencyBook::AddTimes(std::vector<KernelTimings> reported) {
+  for (KernelTimings& times : reported) {
     const Digest key = KeyOf(times);
     MutexLock lock(&MutexOf(key));
     KernelTimings all = timings_.Get(key).value_or(KernelTimings{});
     AddTimings(times, &all);
     timings_.Put(key, all).IgnoreError();
+    times = std::move(all);
   }
+  return reported;
 }
 
 absl::StatusOr<std::vector<DeviceAccuracy>> LatencyBook::Accuracy(

@@ -38,12 +38,21 @@ class LatencyBook {
   LatencyBook(Store& plans, MeasurementStore& measurements, TimingStore& timings,
               const Clock& clock = Clock::Real());
 
-  /// Stores a report of a caller of `tenant`, all of it or nothing. Times of single kernels, for
+  /// Told of each report that was stored, with the times of its kernels: all that are kept of this
+  /// caller's. Called on the threads of Add.
+  using Listener =
+      std::function<void(const StoredPlan& plan, const std::vector<KernelTimings>& measured)>;
+  /// Set it before the first Add.
+  void SetListener(Listener listener) { listener_ = std::move(listener); }
+
+  /// Stores a report of a caller of `tenant`, all of it or nothing. `trusted`: the caller has the
+  /// role for it (KernelTimings::trusted). Times of single kernels, for
   /// Accuracy, are left out if they cannot be stored. Returns the number of samples that are used;
   /// 0 for runs with another number of threads than the plan's, see AddReport. NotFound: the server
   /// does not have the plan (any more), or see CheckFits. InvalidArgument: see CheckFits.
   /// ResourceExhausted, Unavailable: it cannot be stored.
-  absl::StatusOr<int64_t> Add(const LatencyReport& report, std::string_view tenant);
+  absl::StatusOr<int64_t> Add(const LatencyReport& report, std::string_view tenant,
+                              bool trusted = false);
 
   /// As FitDevices, of the timings of all reports. One call at a time: others wait, as long as
   /// `cancel` allows. `before` is called when it is this one's turn; its error ends the call. Use
@@ -78,14 +87,14 @@ class LatencyBook {
  private:
   std::optional<PlanMeasurements> ReadCurrent(const Digest& plan, const Digest& kernels);
   void ForgetUnlessThere(const Digest& plan);
-  void AddTimes(const LatencyReport& report, const StoredPlan& stored, std::string_view tenant,
-                int64_t now_ms);
+  std::vector<KernelTimings> AddTimes(std::vector<KernelTimings> reported);
   Mutex& MutexOf(const Digest& key) { return mutexes_[key.bytes[0] % mutexes_.size()]; }
 
   Store& plans_;
   MeasurementStore& measurements_;
   TimingStore& timings_;
   const Clock& clock_;
+  Listener listener_;
   std::atomic<bool> fitting_ = false;  // during Accuracy
   // A read-modify-write of a record holds the mutex of its key, never two of them.
   std::array<Mutex, 16> mutexes_;

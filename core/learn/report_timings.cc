@@ -6,7 +6,7 @@
 namespace fusion {
 
 std::vector<KernelTimings> TimingsOf(const LatencyReport& report, const StoredPlan& stored,
-                                     std::string_view tenant, int64_t now_ms) {
+                                     std::string_view tenant, bool trusted, int64_t now_ms) {
   const Plan& plan = stored.plan;
   std::map<int, size_t> launches_of;
   for (const LaunchLatency& measured : report.launches) {
@@ -23,6 +23,7 @@ std::vector<KernelTimings> TimingsOf(const LatencyReport& report, const StoredPl
                           .kernel = kernel.key,
                           .machine = report.device,
                           .tenant = std::string(tenant),
+                          .trusted = trusted,
                           .model_name = stored.model_name,
                           .bound = group.bound,
                           .form = group.form,

@@ -39,14 +39,19 @@ FusionPipeline::FusionPipeline(const PipelineOptions& options, std::vector<Devic
                 options.registered, options.max_opt_level, options.planning.job,
                 options.planning.memory),
       registry_(options.registered, logger),
+      epochs_(options.epochs),
       planning_(options.planning, toolchain, logger, clock),
-      builds_(options.builds, toolchain, planning_, registry_, store, workers, logger, clock) {}
+      builds_(options.builds, toolchain, planning_, registry_, store, workers, logger, clock),
+      stopping_(clock),
+      renewals_("renew", /*threads=*/1, /*queue_limit=*/64) {}
 
 FusionPipeline::~FusionPipeline() { Stop(); }
 
 void FusionPipeline::Stop() {
+  stopping_.Cancel();
   planning_.Stop();
   builds_.Stop();
+  renewals_.Stop();
 }
 
 // The path of a request, top to bottom.
@@ -89,6 +94,7 @@ absl::Status FusionPipeline::Answer(const WorkPtr& asked, const PlanRequest& req
   ASSIGN_OR_RETURN(const Known known,
                    RunStage(stages, "lookup", [&] { return LookUp(*asked, request, reply); }));
   if (known.answers) WarnUnwritten(reply);
+  if (known.answers && request.mode != PlanMode::kPlanOnly) StartRenewal(asked, known.stored);
   if (known.answers && !NeedsPlanning(request.dumps)) return absl::OkStatus();
 
   const WorkPtr work = WorkAfter(known, asked);
@@ -127,8 +133,16 @@ void FusionPipeline::WarnUnwritten(PlanReply* reply) {
 
 // A plan whose kernels or texts are missing is made again with the same restrictions.
 WorkPtr FusionPipeline::WorkAfter(const Known& known, const WorkPtr& asked) {
-  if (!known) return WithUnused(asked, registry_.Quarantined());
-  WorkPtr work = WithUnused(asked, UnusedOf(known.stored->plan));
+  if (!known) {
+    const WorkPtr work = WithUnused(asked, registry_.Quarantined());
+    if (epochs_ == nullptr || work->options.lock != nullptr) return work;
+    return WithCalibration(
+        work, epochs_->ForNewPlan(work->options.tenant,
+                                  {work->device.name, work->device.arch, work->device.threads},
+                                  work->key));
+  }
+  WorkPtr work = WithCalibration(WithUnused(asked, UnusedOf(known.stored->plan)),
+                                 known.stored->plan.calibration);
   return known.searches ? work : WithSearch(work, SearchOf(known.stored->plan));
 }
 
@@ -221,7 +235,8 @@ absl::Status FusionPipeline::DumpBuilt(const WorkPtr& asked, const Work& work,
       SameSearch(work.search.get(), search.get())) {
     return absl::OkStatus();
   }
-  return Plan(WithSearch(WithUnused(asked, unused), search), apart, stages, reply).status();
+  const WorkPtr made = WithCalibration(WithUnused(asked, unused), built.calibration);
+  return Plan(WithSearch(made, search), apart, stages, reply).status();
 }
 
 KernelReply FusionPipeline::GetKernel(const Digest& key, const CancelToken& cancel,

@@ -11,6 +11,7 @@
 #include "core/cache/store.h"
 #include "core/cache/store_archive.h"
 #include "core/device/device_spec.h"
+#include "core/learn/epoch_book.h"
 #include "core/pipeline/plan_builds.h"
 #include "core/pipeline/planning.h"
 #include "core/pipeline/requests/plan_request.h"
@@ -43,6 +44,9 @@ struct PipelineOptions {
   RegisteredKernels registered;
   /// Requests with a higher level get this one and a warning.
   int max_opt_level = kMaxOptLevel;
+  /// Constants for planning, and the stored plans that are to be made again. May be null; else it
+  /// outlives the pipeline.
+  EpochBook* epochs = nullptr;
 };
 
 /// The path of a request: bytes -> graph -> key -> store, or plan -> kernels -> workers -> store.
@@ -76,6 +80,19 @@ class FusionPipeline {
   /// differ from this server's. Errors: kCancelled or kDeadlineExceeded if `cancel` ends;
   /// ResourceExhausted or Unavailable if nothing can be stored.
   absl::StatusOr<RemadePlan> Remake(const ClaimedPlan& claimed, const CancelToken& cancel);
+
+  /// Whether a request with this plan should reach PlanFusion, though its answer is known: the plan
+  /// is to be made again (EpochBook::Want). The request is answered with the plan as it is, and a
+  /// background thread makes the new one. Locked and pinned plans, and those whose tiles were
+  /// measured, stay. Cheap.
+  bool IsRenewalWanted(const Digest& plan) const {
+    return epochs_ != nullptr && epochs_->IsWanted(plan);
+  }
+
+  /// What these constants would change about a stored plan. FailedPrecondition: see
+  /// Resolver::WorkOf; other errors as of PlanFusion.
+  absl::StatusOr<EpochPlan> Preview(const StoredPlan& stored, const PlanCalibration& calibration,
+                                    const CancelToken& cancel);
 
   /// Kernel failures that are remembered for a while; quarantined kernels are not counted.
   int64_t failures() const { return builds_.failures(); }
@@ -130,6 +147,8 @@ class FusionPipeline {
   absl::StatusOr<Known> LookUp(const Work& work, const PlanRequest& request, PlanReply* reply);
   void WarnUnwritten(PlanReply* reply);
   WorkPtr WorkAfter(const Known& known, const WorkPtr& asked);
+  void StartRenewal(const WorkPtr& asked, const std::shared_ptr<const StoredPlan>& old);
+  RenewalOutcome Renew(const WorkPtr& work, const StoredPlan& old, const Renewal& renewal);
   PlannedOr Plan(const WorkPtr& work, const UnfusedNodes& unfused_nodes, StageContext& stages,
                  PlanReply* reply);
   absl::Status AnswerPlanned(const Planned& planned, StageContext& stages, PlanReply* reply);
@@ -144,8 +163,11 @@ class FusionPipeline {
   const Clock& clock_;
   Resolver resolver_;
   KernelRegistry registry_;
+  EpochBook* const epochs_;
   Planning planning_;
   PlanBuilds builds_;
+  CancelToken stopping_;
+  ThreadPool renewals_;  // one thread: what is in use works already
 };
 
 }  // namespace fusion

@@ -31,9 +31,10 @@ TileSearch StartOfSearch(int level, const DeviceSpec& device, bool family, bool 
 PlanSearch::PlanSearch(const Work& work, const Planned& planned, const Toolchain& toolchain,
                        const CancelToken& until)
     : work_(work),
+      device_(PlanningDevice(work)),
       planned_(planned),
       codegen_(IdentifyCodegen(work.device, toolchain, work.options)),
-      choices_(*planned.model, work.device, work.options, &until) {
+      choices_(*planned.model, device_, work.options, &until) {
   const Plan& plan = planned.stored->plan;
   const Target machine = HostCpu();
   const int64_t most_displaced = MostDisplacedBytes(machine);

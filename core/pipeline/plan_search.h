@@ -26,6 +26,7 @@ class PlanSearch {
   absl::StatusOr<std::vector<SearchedTiling>> Others(const TunableKernel& kernel, size_t most);
 
   const Work& work_;
+  const DeviceSpec device_;  // that the estimates are made with
   const Planned& planned_;
   const CodegenIdentity codegen_;
   TileChoices choices_;

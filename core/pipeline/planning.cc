@@ -153,6 +153,7 @@ PlannedOr Planning::Make(const Work& work, UnfusedNodes unfused_nodes, StageCont
   PlannedModel model;
   NamedKernels kernels;
   const CodegenIdentity codegen = IdentifyCodegen(work.device, toolchain_, work.options);
+  const DeviceSpec device = PlanningDevice(work);
   int64_t held = HeapBytes(work.graph);  // memory of the import, mostly constants
   for (;;) {
     stages.dumps.clear();  // of the previous round
@@ -160,9 +161,9 @@ PlannedOr Planning::Make(const Work& work, UnfusedNodes unfused_nodes, StageCont
       Job::Charge(std::exchange(held, 0));
       Job::Step();
       return work.family == nullptr
-                 ? MakePlan(work.graph, work.device, work.options, &stages.cancel, unfused_nodes,
+                 ? MakePlan(work.graph, device, work.options, &stages.cancel, unfused_nodes,
                             work.registered, work.search.get(), options_.passes)
-                 : PlanFamily(*work.family, work.graph, work.device, work.options, &stages.cancel,
+                 : PlanFamily(*work.family, work.graph, device, work.options, &stages.cancel,
                               unfused_nodes);
     });
     if (!made.ok() && work.options.lock != nullptr) {
@@ -185,7 +186,8 @@ PlannedOr Planning::Make(const Work& work, UnfusedNodes unfused_nodes, StageCont
     if (!kernels.no_variant.empty()) unfused_nodes.emplace(kNoVariant, kernels.no_variant);
     if (unfused_nodes.size() == before) break;
   }
-  if (work.family == nullptr) NoteTerms(work.device, &model);
+  if (work.family == nullptr) NoteTerms(device, work.calibration.factors, &model);
+  model.plan.calibration = work.calibration;
   CountSkipped(model.plan.skipped_passes);
   for (const std::string& note : model.notes) {
     logger_.Info("registered_kernel_not_used", {{"reason", note}});

@@ -41,7 +41,12 @@ absl::StatusOr<RemadePlan> FusionPipeline::Remake(const ClaimedPlan& claimed,
                                                   const CancelToken& cancel) {
   RETURN_IF_ERROR(cancel.Check());
   if (IsDetour(claimed.plan.plan)) {
-    return Unverified("a kernel of it failed where it was made, and it was planned around that");
+    return Unverified(
+        "a kernel of it failed or was slow where it was made, and it was planned "
+        "around that");
+  }
+  if (claimed.plan.plan.calibration.epoch > 0) {
+    return Unverified("it was planned with constants that were measured where it was made");
   }
   absl::StatusOr<WorkPtr> of_key = resolver_.WorkOf(claimed.plan.full_key);
   if (!of_key.ok()) return Unverified(Message(of_key.status()));

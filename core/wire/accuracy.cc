@@ -7,19 +7,6 @@
 namespace fusion {
 namespace {
 
-void EncodeErrors(const ErrorSummary& errors, v1::ErrorSummary* out) {
-  out->set_timings(errors.timings);
-  out->set_median(errors.median);
-  out->set_p90(errors.p90);
-}
-
-absl::StatusOr<ErrorSummary> DecodeErrors(const v1::ErrorSummary& wire) {
-  RETURN_IF_ERROR(CheckCounted("timings", wire.timings()));
-  RETURN_IF_ERROR(CheckMeasured("median", wire.median()));
-  RETURN_IF_ERROR(CheckMeasured("p90", wire.p90()));
-  return ErrorSummary{.timings = wire.timings(), .median = wire.median(), .p90 = wire.p90()};
-}
-
 absl::StatusOr<FittedConstant> DecodeConstant(const v1::FittedConstant& wire) {
   RETURN_IF_ERROR(CheckMeasured("factor", wire.factor()));
   return FittedConstant{wire.name(), wire.factor()};
@@ -43,6 +30,19 @@ absl::StatusOr<MeasuredMachine> DecodeMachine(const v1::MeasuredMachine& wire) {
 }
 
 }  // namespace
+
+void EncodeErrors(const ErrorSummary& errors, v1::ErrorSummary* out) {
+  out->set_timings(errors.timings);
+  out->set_median(errors.median);
+  out->set_p90(errors.p90);
+}
+
+absl::StatusOr<ErrorSummary> DecodeErrors(const v1::ErrorSummary& wire) {
+  RETURN_IF_ERROR(CheckCounted("timings", wire.timings()));
+  RETURN_IF_ERROR(CheckMeasured("median", wire.median()));
+  RETURN_IF_ERROR(CheckMeasured("p90", wire.p90()));
+  return ErrorSummary{.timings = wire.timings(), .median = wire.median(), .p90 = wire.p90()};
+}
 
 void EncodeAccuracy(const DeviceAccuracy& accuracy, v1::DeviceAccuracy* out) {
   out->set_target(TextToWire(accuracy.device.target));

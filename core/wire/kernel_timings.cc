@@ -21,6 +21,8 @@ std::string EncodeTimings(const KernelTimings& timings) {
   EncodeTerms(timings.terms, wire.mutable_terms());
   EncodeTimes(timings.times, wire.mutable_times());
   wire.set_last_report_unix_ms(timings.last_report_unix_ms);
+  wire.set_trusted(timings.trusted);
+  if (timings.choice != Digest()) wire.set_choice(DigestToWire(timings.choice));
   return wire.SerializeAsString();
 }
 
@@ -34,6 +36,7 @@ absl::StatusOr<KernelTimings> DecodeTimings(const Digest& key, std::string_view 
   KernelTimings out{.device = {wire.target(), wire.isa(), wire.threads()},
                     .machine = wire.machine(),
                     .tenant = wire.tenant(),
+                    .trusted = wire.trusted(),
                     .model_name = wire.model_name(),
                     .bound = wire.bound(),
                     .form = wire.form(),
@@ -41,6 +44,11 @@ absl::StatusOr<KernelTimings> DecodeTimings(const Digest& key, std::string_view 
   absl::StatusOr<Digest> kernel = DigestFromWire(wire.kernel_key());
   if (!kernel.ok()) return Annotate(kernel.status(), "timings: kernel_key");
   out.kernel = *kernel;
+  if (!wire.choice().empty()) {
+    absl::StatusOr<Digest> choice = DigestFromWire(wire.choice());
+    if (!choice.ok()) return Annotate(choice.status(), "timings: choice");
+    out.choice = *choice;
+  }
   absl::StatusOr<CostTerms> terms = DecodeTerms(wire.terms());
   if (!terms.ok()) return Annotate(terms.status(), "timings: terms");
   out.terms = *std::move(terms);

@@ -2,6 +2,7 @@
 
 #include "core/bundle/plan_variants.h"
 #include "core/device/target.h"
+#include "core/wire/basics/cost_factors.h"
 #include "core/wire/basics/cost_terms.h"
 #include "core/wire/basics/decode_each.h"
 #include "core/wire/basics/scalars.h"
@@ -462,6 +463,12 @@ absl::StatusOr<Plan> DecodePlan(const v1::Plan& wire) {
   absl::StatusOr<TileSearch> search = DecodeSearch(wire.search());
   if (!search.ok()) return InvalidArgument("plan.search.", Message(search.status()));
   plan.search = *std::move(search);
+  if (wire.has_calibration()) {
+    absl::StatusOr<PlanCalibration> calibration = DecodeCalibration(wire.calibration());
+    if (!calibration.ok())
+      return InvalidArgument("plan.calibration.", Message(calibration.status()));
+    plan.calibration = *std::move(calibration);
+  }
   RETURN_IF_ERROR(CheckPositions(plan));
   RETURN_IF_ERROR(Verify(plan));
   return plan;

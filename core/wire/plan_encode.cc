@@ -1,6 +1,7 @@
 #include <google/protobuf/io/coded_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
+#include "core/wire/basics/cost_factors.h"
 #include "core/wire/basics/cost_terms.h"
 #include "core/wire/basics/scalars.h"
 #include "core/wire/basics/sizes.h"
@@ -225,6 +226,9 @@ void EncodeWithoutLedger(const Plan& plan, v1::Plan* out) {
     EncodeWithoutLedger(*variant.plan, wired->mutable_plan());
   }
   if (plan.search.level > 0) EncodeSearchHead(plan.search, out->mutable_search());
+  if (plan.calibration.epoch > 0) {
+    EncodeCalibration(plan.calibration, out->mutable_calibration());
+  }
 }
 
 void EncodeLedger(const Plan& plan, v1::Plan* out) {

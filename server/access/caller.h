@@ -8,13 +8,16 @@
 namespace fusion {
 
 /// What a caller may do: make and read plans, report latencies, administer the store (FusionAdmin).
-enum class Role : uint8_t { kPlan, kReport, kAdmin };
-inline constexpr std::array kCallerRoles = {Role::kPlan, Role::kReport, Role::kAdmin};
+/// Latencies of a caller with kTrustedReport count for plans that tenants share, not only for those
+/// of its own tenant.
+enum class Role : uint8_t { kPlan, kReport, kAdmin, kTrustedReport };
+inline constexpr std::array kCallerRoles = {Role::kPlan, Role::kReport, Role::kTrustedReport,
+                                            Role::kAdmin};
 
 /// A set of roles.
 class RoleSet {
  public:
-  static constexpr RoleSet All() { return RoleSet(0b111); }
+  static constexpr RoleSet All() { return RoleSet(0b1111); }
   static constexpr RoleSet None() { return RoleSet(0); }
   constexpr RoleSet With(Role role) const { return RoleSet(bits_ | Bit(role)); }
   constexpr bool Has(Role role) const { return (bits_ & Bit(role)) != 0; }

@@ -28,10 +28,12 @@ absl::StatusOr<RoleSet> DecodeRoles(const google::protobuf::RepeatedPtrField<std
     for (Role role : kCallerRoles) {
       if (RoleName(role) != name) continue;
       out = out.With(role);
+      if (role == Role::kTrustedReport) out = out.With(Role::kReport);
       known = true;
     }
     if (!known) {
-      return InvalidArgument("roles: ", QuoteShort(name), "; expected plan, report or admin");
+      return InvalidArgument("roles: ", QuoteShort(name),
+                             "; expected plan, report, trusted-report or admin");
     }
   }
   return out;
@@ -184,6 +186,8 @@ std::string_view RoleName(Role role) {
       return "report";
     case Role::kAdmin:
       return "admin";
+    case Role::kTrustedReport:
+      return "trusted-report";
   }
   return "unknown";
 }

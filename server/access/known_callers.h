@@ -14,7 +14,7 @@
 
 namespace fusion {
 
-/// "plan", "report", "admin".
+/// "plan", "report", "admin", "trusted-report".
 std::string_view RoleName(Role role);
 
 /// A token that the operator has issued.

@@ -16,6 +16,8 @@ std::string_view RpcMethodName(RpcMethod method) {
       return "GetReport";
     case RpcMethod::kGetAccuracy:
       return "GetAccuracy";
+    case RpcMethod::kListEpochs:
+      return "ListEpochs";
     case RpcMethod::kExplainPlan:
       return "ExplainPlan";
     case RpcMethod::kListPlans:
@@ -34,6 +36,8 @@ std::string_view RpcMethodName(RpcMethod method) {
       return "SetPinned";
     case RpcMethod::kInvalidate:
       return "Invalidate";
+    case RpcMethod::kSteerEpochs:
+      return "SteerEpochs";
     case RpcMethod::kExportStore:
       return "ExportStore";
     case RpcMethod::kImportStore:
@@ -62,6 +66,7 @@ Role RoleOf(RpcMethod method) {
     case RpcMethod::kPlanFusionStream:
     case RpcMethod::kGetReport:
     case RpcMethod::kGetAccuracy:
+    case RpcMethod::kListEpochs:
     case RpcMethod::kExplainPlan:
     case RpcMethod::kListPlans:
     case RpcMethod::kGetStored:

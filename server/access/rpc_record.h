@@ -18,6 +18,7 @@ enum class RpcMethod : uint8_t {
   kReportLatency,
   kGetReport,
   kGetAccuracy,
+  kListEpochs,
   kExplainPlan,
   kListPlans,
   kGetStored,
@@ -28,17 +29,19 @@ enum class RpcMethod : uint8_t {
   kCompactStore,
   kSetPinned,
   kInvalidate,
+  kSteerEpochs,
   kExportStore,
   kImportStore,
 };
 /// All of them, in this order.
 inline constexpr std::array kRpcMethods = {
-    RpcMethod::kPlanFusion,      RpcMethod::kGetKernels,    RpcMethod::kPlanFusionStream,
-    RpcMethod::kReportLatency,   RpcMethod::kGetReport,     RpcMethod::kGetAccuracy,
-    RpcMethod::kExplainPlan,     RpcMethod::kListPlans,     RpcMethod::kGetStored,
-    RpcMethod::kGetCapabilities, RpcMethod::kGetStoreStats, RpcMethod::kVerifyStore,
-    RpcMethod::kCompactStore,    RpcMethod::kSetPinned,     RpcMethod::kInvalidate,
-    RpcMethod::kExportStore,     RpcMethod::kImportStore};
+    RpcMethod::kPlanFusion,    RpcMethod::kGetKernels,      RpcMethod::kPlanFusionStream,
+    RpcMethod::kReportLatency, RpcMethod::kGetReport,       RpcMethod::kGetAccuracy,
+    RpcMethod::kListEpochs,    RpcMethod::kExplainPlan,     RpcMethod::kListPlans,
+    RpcMethod::kGetStored,     RpcMethod::kGetCapabilities, RpcMethod::kGetStoreStats,
+    RpcMethod::kVerifyStore,   RpcMethod::kCompactStore,    RpcMethod::kSetPinned,
+    RpcMethod::kInvalidate,    RpcMethod::kSteerEpochs,     RpcMethod::kExportStore,
+    RpcMethod::kImportStore};
 
 /// "PlanFusion".
 std::string_view RpcMethodName(RpcMethod method);

@@ -235,6 +235,14 @@ void AddPlanOptions(CLI::App* app, ServerConfig* config) {
                   "search at a time; requests for more get this level and a warning. 0: no search")
       ->check(CLI::Range(0, kMaxOptLevel))
       ->capture_default_str();
+  app->add_option("--learn", config->learn,
+                  "Fit the constants of devices to reported latencies, and plan with what predicts "
+                  "them better. false: plans are made with the constants of the device specs")
+      ->capture_default_str();
+  app->add_option("--canary-percent", config->canary_percent,
+                  "Share of new plans that are made with newly fitted constants before all are")
+      ->check(CLI::Range(0, 100))
+      ->capture_default_str();
   app->add_option(
       "--rules-file", config->rules_file,
       "Rules that force, forbid or favour kernels, applied to every request before its own rules; "

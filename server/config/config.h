@@ -54,8 +54,10 @@ struct ServerConfig {
   LogLevel log_level = LogLevel::kInfo;
   bool exit_with_parent = false;
   int max_opt_level = kMaxOptLevel;
-  std::string rules_file;  // FusionRules in text format, applied to every request; empty: none
-  std::string tls_cert;    // PEM files; empty: no TLS
+  bool learn = true;        // from reported latencies
+  int canary_percent = 20;  // of new plans
+  std::string rules_file;   // FusionRules in text format, applied to every request; empty: none
+  std::string tls_cert;     // PEM files; empty: no TLS
   std::string tls_key;
   std::string tls_client_ca;  // empty: clients need no certificates
   std::string tokens;         // file of tokens and identities (KnownCallers); empty: none

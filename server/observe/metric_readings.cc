@@ -120,6 +120,34 @@ void ReadMeasurements(const ServerSnapshot& now, std::vector<MetricFamily>* out)
   ReadRecords(now.timings, "fusion_timings", "_kernels", "kernels by machine", out);
 }
 
+void ReadLearning(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
+  const LearningStats& stats = now.learning;
+  Reading epochs("fusion_epochs", "Sets of fitted constants that are kept, by state.");
+  for (EpochState state : {EpochState::kRejected, EpochState::kShadow, EpochState::kCanary,
+                           EpochState::kActive, EpochState::kRetired, EpochState::kRolledBack}) {
+    const auto known = stats.epochs.find(state);
+    epochs.Add({{"state", std::string(EpochStateName(state))}},
+               known == stats.epochs.end() ? 0 : known->second);
+  }
+  out->push_back(epochs.Take());
+  out->push_back(Reading("fusion_plans_renewed_total",
+                         "Stored plans that were planned again because of what was measured, by "
+                         "whether they changed.",
+                         MetricType::Counter)
+                     .Add({{"result", "changed"}}, stats.renewals_changed)
+                     .Add({{"result", "kept"}}, stats.renewals_kept)
+                     .Take());
+  out->push_back(
+      Reading("fusion_renewals_waiting", "Stored plans that the next request for them plans again.")
+          .Add({}, stats.renewals_waiting)
+          .Take());
+  out->push_back(Reading("fusion_drift_alarms_total",
+                         "Times that the latencies of a machine moved away from what is expected.",
+                         MetricType::Counter)
+                     .Add({}, stats.drifts)
+                     .Take());
+}
+
 void ReadWorkers(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
   const WorkerPoolStats& stats = now.workers;
   out->push_back(Reading("fusion_compiles_total",
@@ -345,6 +373,7 @@ void AddReadings(const ServerSnapshot& now, const TenantCounts& tenants,
                  std::vector<prometheus::MetricFamily>* families) {
   ReadStores(now, families);
   ReadMeasurements(now, families);
+  ReadLearning(now, families);
   ReadWorkers(now, families);
   ReadFailures(now, families);
   ReadSkippedPasses(now, families);

@@ -11,6 +11,7 @@
 #include "core/cache/store.h"
 #include "core/compile/quarantine.h"
 #include "core/compile/worker_pool.h"
+#include "core/learn/epoch_book.h"
 #include "core/tune/tile_search.h"
 #include "server/transport/http_server.h"
 
@@ -25,6 +26,7 @@ struct ServerSnapshot {
   DiskFacts disk;
   RecordStats measurements;  // of plans
   RecordStats timings;       // of kernels
+  LearningStats learning;
   WorkerPoolStats workers;
   SearchStats searches;
   int64_t worker_limit = 0;

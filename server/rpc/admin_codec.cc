@@ -75,6 +75,20 @@ absl::StatusOr<InvalidateQuery> DecodeInvalidateQuery(std::string_view bytes) {
   return query;
 }
 
+absl::StatusOr<SteerQuery> DecodeSteerQuery(std::string_view bytes) {
+  constexpr size_t kMaxReasonBytes = 1024;
+  v1::SteerEpochsRequest wire;
+  RETURN_IF_ERROR(ParseRequest(bytes, &wire));
+  if (wire.roll_back() < 0) {
+    return InvalidArgument("roll_back: ", wire.roll_back(), "; expected the number of an epoch");
+  }
+  if (wire.train() == (wire.roll_back() > 0)) {
+    return InvalidArgument("expected either train or roll_back; got ",
+                           wire.train() ? "both" : "neither");
+  }
+  return SteerQuery{wire.train(), wire.roll_back(), wire.reason().substr(0, kMaxReasonBytes)};
+}
+
 absl::StatusOr<std::vector<Digest>> DecodeExportQuery(std::string_view bytes) {
   v1::ExportStoreRequest wire;
   RETURN_IF_ERROR(ParseRequest(bytes, &wire));
@@ -162,6 +176,12 @@ std::string EncodeForgotten(const Forgotten& gone, int64_t failures) {
   wire.set_plans(gone.plans);
   wire.set_kernels(gone.kernels);
   wire.set_failures(failures);
+  return wire.SerializeAsString();
+}
+
+std::string EncodeOutcomes(const std::vector<std::string>& outcomes) {
+  v1::SteerEpochsResponse wire;
+  for (const std::string& outcome : outcomes) wire.add_outcomes(TextToWire(outcome));
   return wire.SerializeAsString();
 }
 

@@ -30,6 +30,13 @@ struct InvalidateQuery {
 };
 absl::StatusOr<InvalidateQuery> DecodeInvalidateQuery(std::string_view bytes);
 
+struct SteerQuery {
+  bool train = false;
+  int64_t roll_back = 0;  // number of an epoch; 0: none
+  std::string reason;
+};
+absl::StatusOr<SteerQuery> DecodeSteerQuery(std::string_view bytes);
+
 /// The keys of the plans to export; empty: all plans.
 absl::StatusOr<std::vector<Digest>> DecodeExportQuery(std::string_view bytes);
 
@@ -45,5 +52,6 @@ std::string EncodeCompaction(const StoreCompaction& sizes);
 std::string EncodePinOutcome(const PinOutcome& outcome);
 std::string EncodeForgotten(const Forgotten& gone, int64_t failures);
 std::string EncodeImport(const ImportOutcome& outcome);
+std::string EncodeOutcomes(const std::vector<std::string>& outcomes);
 
 }  // namespace fusion

@@ -1,5 +1,6 @@
 #include "server/rpc/admin_service.h"
 
+#include "core/learn/device_models.h"
 #include "server/rpc/admin_codec.h"
 #include "server/rpc/archive_calls.h"
 
@@ -41,6 +42,20 @@ absl::StatusOr<std::string> AnswerInvalidate(const ServiceParts& parts, std::str
   about.record.reason = query.reason;
   ASSIGN_OR_RETURN(Forgotten gone, parts.store.Forget(query.what));
   return EncodeForgotten(gone, parts.pipeline.Forget(query.what.kernels, query.what.all));
+}
+
+absl::StatusOr<std::string> AnswerSteer(const ServiceParts& parts, std::string_view request,
+                                        UnaryContext about) {
+  ASSIGN_OR_RETURN(SteerQuery query, DecodeSteerQuery(request));
+  about.record.reason = query.reason;
+  if (query.train) {
+    RETURN_IF_ERROR(about.hold(kFitBytes));
+    ASSIGN_OR_RETURN(const std::vector<std::string> outcomes, parts.train(about.cancel));
+    return EncodeOutcomes(outcomes);
+  }
+  RETURN_IF_ERROR(parts.roll_back(
+      query.roll_back, query.reason.empty() ? "taken back by an operator" : query.reason));
+  return EncodeOutcomes({StrCat("epoch ", query.roll_back, " is rolled back")});
 }
 
 }  // namespace
@@ -86,6 +101,15 @@ grpc::ServerUnaryReactor* FusionAdminImpl::Invalidate(grpc::CallbackServerContex
   return StartUnaryCall(parts_, *context, RpcMethod::kInvalidate, *request, response,
                         [this](std::string_view bytes, UnaryContext about) {
                           return AnswerInvalidate(parts_, bytes, about);
+                        });
+}
+
+grpc::ServerUnaryReactor* FusionAdminImpl::SteerEpochs(grpc::CallbackServerContext* context,
+                                                       const grpc::ByteBuffer* request,
+                                                       grpc::ByteBuffer* response) {
+  return StartUnaryCall(parts_, *context, RpcMethod::kSteerEpochs, *request, response,
+                        [this](std::string_view bytes, UnaryContext about) {
+                          return AnswerSteer(parts_, bytes, about);
                         });
 }
 

@@ -16,9 +16,10 @@ class FusionAdminImpl final
               v1::FusionAdmin::WithRawCallbackMethod_CompactStore<
                   v1::FusionAdmin::WithRawCallbackMethod_SetPinned<
                       v1::FusionAdmin::WithRawCallbackMethod_Invalidate<
-                          v1::FusionAdmin::WithRawCallbackMethod_ExportStore<
-                              v1::FusionAdmin::WithRawCallbackMethod_ImportStore<
-                                  v1::FusionAdmin::Service>>>>>>> {
+                          v1::FusionAdmin::WithRawCallbackMethod_SteerEpochs<
+                              v1::FusionAdmin::WithRawCallbackMethod_ExportStore<
+                                  v1::FusionAdmin::WithRawCallbackMethod_ImportStore<
+                                      v1::FusionAdmin::Service>>>>>>>> {
  public:
   explicit FusionAdminImpl(const ServiceParts& parts) : parts_(parts) {}
 
@@ -37,6 +38,9 @@ class FusionAdminImpl final
   grpc::ServerUnaryReactor* Invalidate(grpc::CallbackServerContext* context,
                                        const grpc::ByteBuffer* request,
                                        grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* SteerEpochs(grpc::CallbackServerContext* context,
+                                        const grpc::ByteBuffer* request,
+                                        grpc::ByteBuffer* response) override;
   grpc::ServerWriteReactor<grpc::ByteBuffer>* ExportStore(grpc::CallbackServerContext* context,
                                                           const grpc::ByteBuffer* request) override;
   grpc::ServerReadReactor<grpc::ByteBuffer>* ImportStore(grpc::CallbackServerContext* context,

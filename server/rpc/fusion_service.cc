@@ -74,6 +74,15 @@ grpc::ServerUnaryReactor* FusionServiceImpl::GetAccuracy(grpc::CallbackServerCon
                         });
 }
 
+grpc::ServerUnaryReactor* FusionServiceImpl::ListEpochs(grpc::CallbackServerContext* context,
+                                                        const grpc::ByteBuffer* request,
+                                                        grpc::ByteBuffer* response) {
+  return StartUnaryCall(parts_, *context, RpcMethod::kListEpochs, *request, response,
+                        [this](std::string_view bytes, UnaryContext about) {
+                          return AnswerListEpochs(bytes, about);
+                        });
+}
+
 grpc::ServerUnaryReactor* FusionServiceImpl::GetCapabilities(grpc::CallbackServerContext* context,
                                                              const grpc::ByteBuffer* request,
                                                              grpc::ByteBuffer* response) {
@@ -90,7 +99,9 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerReportLatency(std::string_v
   if (parts_.tenant_namespaces && FindPlan(report.plan_key, context.caller) == nullptr) {
     return NotFound("plan_key: this server has no plan ", report.plan_key.ToHex());
   }
-  ASSIGN_OR_RETURN(int64_t samples, parts_.book.Add(report, context.caller.tenant));
+  ASSIGN_OR_RETURN(int64_t samples,
+                   parts_.book.Add(report, context.caller.tenant,
+                                   context.caller.roles.Has(Role::kTrustedReport)));
   return EncodeAcceptedSamples(samples);
 }
 
@@ -111,6 +122,14 @@ absl::StatusOr<std::string> FusionServiceImpl::AnswerGetAccuracy(std::string_vie
   ASSIGN_OR_RETURN(std::vector<DeviceAccuracy> devices,
                    parts_.book.Accuracy(context.caller.tenant, context.cancel, reserve));
   return EncodeAccuracies(devices);
+}
+
+absl::StatusOr<std::string> FusionServiceImpl::AnswerListEpochs(std::string_view request,
+                                                                UnaryContext context) {
+  RETURN_IF_ERROR(CheckEpochsRequest(request));
+  return EncodeEpochList(parts_.epochs(parts_.tenant_namespaces
+                                           ? std::optional<std::string_view>(context.caller.tenant)
+                                           : std::nullopt));
 }
 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerListPlans(std::string_view request,

@@ -17,11 +17,13 @@ class FusionServiceImpl final
                   v1::FusionService::WithRawCallbackMethod_ReportLatency<
                       v1::FusionService::WithRawCallbackMethod_GetReport<
                           v1::FusionService::WithRawCallbackMethod_GetAccuracy<
-                              v1::FusionService::WithRawCallbackMethod_ListPlans<
-                                  v1::FusionService::WithRawCallbackMethod_ExplainPlan<
-                                      v1::FusionService::WithRawCallbackMethod_GetStored<
-                                          v1::FusionService::WithRawCallbackMethod_GetCapabilities<
-                                              v1::FusionService::Service>>>>>>>>>> {
+                              v1::FusionService::WithRawCallbackMethod_ListEpochs<
+                                  v1::FusionService::WithRawCallbackMethod_ListPlans<
+                                      v1::FusionService::WithRawCallbackMethod_ExplainPlan<
+                                          v1::FusionService::WithRawCallbackMethod_GetStored<
+                                              v1::FusionService::
+                                                  WithRawCallbackMethod_GetCapabilities<
+                                                      v1::FusionService::Service>>>>>>>>>>> {
  public:
   explicit FusionServiceImpl(const ServiceParts& parts) : parts_(parts) {}
 
@@ -44,6 +46,9 @@ class FusionServiceImpl final
   grpc::ServerUnaryReactor* ExplainPlan(grpc::CallbackServerContext* context,
                                         const grpc::ByteBuffer* request,
                                         grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* ListEpochs(grpc::CallbackServerContext* context,
+                                       const grpc::ByteBuffer* request,
+                                       grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* ListPlans(grpc::CallbackServerContext* context,
                                       const grpc::ByteBuffer* request,
                                       grpc::ByteBuffer* response) override;
@@ -58,6 +63,7 @@ class FusionServiceImpl final
   absl::StatusOr<std::string> AnswerReportLatency(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetReport(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetAccuracy(std::string_view request, UnaryContext context);
+  absl::StatusOr<std::string> AnswerListEpochs(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerListPlans(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetStored(std::string_view request, UnaryContext context);
   absl::StatusOr<std::string> AnswerGetCapabilities(std::string_view request, UnaryContext context);

@@ -63,6 +63,8 @@ class PlanningCall : public Call {
     name_ = NameRequest(bytes_.pieces());
     if (!name_.has_value()) return nullptr;
     std::shared_ptr<const CachedResponse> warm = parts_.warm.Find(Space(), name_->digest);
+    // So that the plan is made again, in the background.
+    if (warm != nullptr && parts_.pipeline.IsRenewalWanted(warm->reply.plan->key)) warm = nullptr;
     record_.warm = warm != nullptr;
     if (warm == nullptr) return nullptr;
     record_.request_id = name_->request_id;

@@ -9,6 +9,7 @@
 #include "core/wire/answer.h"
 #include "core/wire/basics/limits.h"
 #include "core/wire/basics/scalars.h"
+#include "core/wire/epochs.h"
 #include "core/wire/explanation.h"
 #include "core/wire/options/options.h"
 #include "core/wire/options/plan_lock.h"
@@ -232,6 +233,17 @@ absl::Status CheckAccuracyRequest(std::string_view bytes) {
 std::string EncodeAccuracies(const std::vector<DeviceAccuracy>& devices) {
   v1::GetAccuracyResponse wire;
   for (const DeviceAccuracy& device : devices) EncodeAccuracy(device, wire.add_devices());
+  return wire.SerializeAsString();
+}
+
+absl::Status CheckEpochsRequest(std::string_view bytes) {
+  v1::ListEpochsRequest wire;
+  return ParseRequest(bytes, &wire);
+}
+
+std::string EncodeEpochList(const EpochList& list) {
+  v1::ListEpochsResponse wire;
+  EncodeEpochs(list, &wire);
   return wire.SerializeAsString();
 }
 

@@ -9,6 +9,7 @@
 #include "core/base/files/signature.h"
 #include "core/bundle/explanation.h"
 #include "core/bundle/measured/accuracy.h"
+#include "core/bundle/measured/epoch.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/wire/report.h"
 
@@ -79,6 +80,9 @@ std::string EncodeReports(const std::vector<PlanReport>& reports);
 
 absl::Status CheckAccuracyRequest(std::string_view bytes);
 std::string EncodeAccuracies(const std::vector<DeviceAccuracy>& devices);
+
+absl::Status CheckEpochsRequest(std::string_view bytes);
+std::string EncodeEpochList(const EpochList& list);
 
 /// The plan to explain, and the part of its explanation. Exactly one of `plan` and `request` is
 /// set.

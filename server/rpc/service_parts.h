@@ -25,6 +25,12 @@ struct ServiceParts {
   FusionPipeline& pipeline;
   Store& store;
   LatencyBook& book;
+  /// What callers of a tenant may see of the epochs (EpochBook::List). Any thread.
+  std::function<EpochList(std::optional<std::string_view> tenant)> epochs;
+  /// Fits constants now. Returns a line for each outcome. FailedPrecondition: learning is off.
+  std::function<absl::StatusOr<std::vector<std::string>>(const CancelToken& cancel)> train;
+  /// As EpochBook::RollBack.
+  std::function<absl::Status(int64_t epoch, std::string_view reason)> roll_back;
   std::function<Capabilities()> capabilities;  // called on any thread
   const Authenticator& authenticator;
   Signer& signer;

@@ -4,10 +4,11 @@ import sys
 
 import common
 from accuracy import accuracy
+from epochs import epochs
 from observability import observability
 from tuning import tuning
 
-GROUPS = [observability, accuracy, tuning]
+GROUPS = [observability, epochs, accuracy, tuning]
 
 
 def measure(rows, work, options):

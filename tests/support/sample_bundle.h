@@ -171,6 +171,9 @@ inline Plan SamplePlan() {
        .times = 12}};
   plan.candidates = 34;
   plan.search = SampleSearch();
+  plan.calibration = {
+      3, {.launch = 2, .barrier = 3, .task = 4, .element = 5, .shared = 6, .memory = 7}};
+  plan.calibration.factors.product["f32"] = 8;
   plan.frontier = {{.name = "least-memory",
                     .latency_us = 1.25,
                     .peak_bytes = 2,
@@ -185,6 +188,7 @@ inline Plan SamplePlan() {
   variant.candidates = 0;
   variant.frontier.clear();
   variant.search = {};
+  variant.calibration = {};
   plan.variants = {{.measure = SizeExpr::Sum({{7, {0}}}),
                     .most = 13,
                     .plan = std::make_shared<const Plan>(std::move(variant))}};

@@ -69,7 +69,7 @@ std::string Contradiction(const Arguments& a) {
     return "expected a PLAN and --out FILE, or --replay FILE";
   }
   bool stored = a.command == CommandKind::kReport || a.command == CommandKind::kList ||
-                a.command == CommandKind::kStore;
+                a.command == CommandKind::kStore || a.command == CommandKind::kEpochs;
   if (stored && a.server.empty() && a.store.empty()) {
     return "the plans of which service? expected --server ADDRESS or --store DIR";
   }

@@ -41,6 +41,7 @@ enum class CommandKind : uint8_t {
   kRepro,
   kReport,
   kTune,
+  kEpochs,
   kList,
   kCapabilities,
   kStatus,
@@ -165,7 +166,9 @@ struct Arguments {
   std::vector<std::string> plan_keys;        // store: keys or prefixes of keys
   std::vector<std::string> kernel_keys;      // store invalidate
   bool all = false;                          // store invalidate
-  std::string reason;                        // store invalidate
+  std::string reason;                        // store invalidate, epochs --roll-back
+  bool train = false;                        // epochs
+  int64_t roll_back = 0;                     // epochs; 0: none
   std::string from;                          // store import: file
   Shell shell = Shell::kBash;
   std::string name;                // token

@@ -6,7 +6,9 @@
 #include "client/fusionctl/args/command_words.h"
 #include "client/fusionctl/args/help.h"
 #include "client/fusionctl/args/model_options.h"
+#include "client/fusionctl/args/operator_commands.h"
 #include "client/fusionctl/args/option_words.h"
+#include "client/fusionctl/args/service_options.h"
 #include "core/base/files/access_limits.h"
 #include "core/base/text/number_word.h"
 #include "core/base/text/text.h"
@@ -18,108 +20,6 @@ namespace {
 constexpr const char* kSummary =
     "fusionctl plans, runs and checks ONNX models as fused kernels.\n"
     "Without --server it starts an embedded fusiond on a private socket and stops it at the end.";
-
-// Credentials for the fusiond of --server, and how to verify the server.
-void AddConnectionOptions(CLI::App* app, CLI::Option* server, Arguments* a) {
-  CLI::Option* ca =
-      app->add_option("--ca", a->ca,
-                      "use TLS and verify the server's certificate with this CA (PEM)")
-          ->check(CheckNotEmpty)
-          ->type_name("FILE");
-  CLI::Option* cert = app->add_option("--cert", a->certificate, "client certificate (PEM)")
-                          ->needs(ca)
-                          ->check(CheckNotEmpty)
-                          ->type_name("FILE");
-  CLI::Option* key = app->add_option("--key", a->key, "private key of --cert (PEM)")
-                         ->needs(cert)
-                         ->check(CheckNotEmpty)
-                         ->type_name("FILE");
-  cert->needs(key);
-  CLI::Option* name =
-      app->add_option("--server-name", a->server_name,
-                      "name in the server's certificate; default: the host of the address")
-          ->needs(ca)
-          ->check(CheckNotEmpty)
-          ->type_name("NAME");
-  CLI::Option* token =
-      app->add_option("--token-file", a->token_file,
-                      "file with the caller's token; default: environment variable FUSION_TOKEN")
-          ->check(CheckNotEmpty)
-          ->type_name("FILE");
-  CLI::Option* priority =
-      app->add_option_function<std::string>(
-             "--priority", [a](const std::string& word) { a->background = word == "background"; },
-             "background yields to other calls; default: interactive")
-          ->check(CLI::IsMember({"interactive", "background"}))
-          ->type_name("{interactive,background}");
-  CLI::Option* verify =
-      app->add_option("--verify-key", a->verify_keys,
-                      "accept only plans and kernels signed by this key: an Ed25519 public key "
-                      "(PEM), or hex digits for HMAC-SHA256; may be given more than once")
-          ->allow_extra_args(false)
-          ->check(CheckNotEmpty)
-          ->type_name("FILE");
-  for (CLI::Option* option : {ca, cert, key, name, token, priority, verify}) {
-    option->needs(server)->group("Connection");
-  }
-}
-
-void AddServiceOptions(CLI::App* app, Arguments* a) {
-  CLI::Option* server =
-      app->add_option("--server", a->server,
-                      "fusiond address, HOST:PORT or unix:/PATH; default: embedded fusiond")
-          ->check(CheckAddresses)
-          ->type_name("ADDRESS");
-  CLI::Option* store = app->add_option("--store", a->store,
-                                       "directory in which the embedded fusiond stores plans and "
-                                       "kernels; default: none, every start is cold")
-                           ->check(CheckNotEmpty)
-                           ->type_name("DIR");
-  for (CLI::Option* option :
-       {store,
-        app->add_option("--store-limit", a->store_limit_bytes,
-                        "maximum bytes of plans and kernels in --store; the least used are evicted "
-                        "first; default: 0, no limit")
-            ->transform(CLI::AsSizeValue(false))
-            ->check(CLI::NonNegativeNumber)
-            ->needs(store),
-        app->add_flag("--insecure-permissions", a->insecure_permissions,
-                      "use --store even if other users can write it")
-            ->needs(store),
-        app->add_option("--fusiond", a->fusiond,
-                        "program of the embedded fusiond; default: the one beside fusionctl")
-            ->check(CheckNotEmpty)
-            ->type_name("PROGRAM"),
-        app->add_option("--workers", a->workers,
-                        "compile workers of the embedded fusiond; default: one per core")
-            ->check(CLI::Range(1, 1024))
-            ->type_name("N")}) {
-    option->excludes(server)->group("Embedded fusiond");
-  }
-  AddConnectionOptions(app, server, a);
-  app->add_option("--deadline", a->deadline,
-                  "maximum response time of the service in seconds; default: 300")
-      ->check(CLI::Range(0.001, 86400.0))
-      ->check(NumberError)
-      ->type_name("S");
-  app->add_flag("--json", a->json, "one JSON object on stdout");
-  app->add_flag("--quiet", a->quiet, "no progress on stderr");
-}
-
-CLI::App* AddLocalCommand(CLI::App* app, const char* name, const char* help, Arguments* a,
-                          CommandKind kind) {
-  CLI::App* command = app->add_subcommand(name, help);
-  command->callback([a, kind] { a->command = kind; });
-  command->footer(HelpFooter(name));
-  return command;
-}
-
-CLI::App* AddCommand(CLI::App* app, const char* name, const char* help, Arguments* a,
-                     CommandKind kind) {
-  CLI::App* command = AddLocalCommand(app, name, help, a, kind);
-  AddServiceOptions(command, a);
-  return command;
-}
 
 CLI::App* AddModelCommand(CLI::App* app, const char* name, const char* help, Arguments* a,
                           CommandKind kind, bool with_isa) {
@@ -469,82 +369,6 @@ void AddTune(CLI::App* app, Arguments* a) {
       ->type_name("1..3");
 }
 
-void AddToken(CLI::App* app, Arguments* a) {
-  CLI::App* token = AddLocalCommand(
-      app, "token", "creates a token and its entry for the file of fusiond --tokens", a,
-      CommandKind::kToken);
-  const auto name_of = [](size_t most) {
-    return [most](const std::string& word) { return CheckCallerName(word, most); };
-  };
-  token->add_option("NAME", a->name, "its name in the server's log")
-      ->required()
-      ->check(name_of(kMaxCallerNameBytes))
-      ->type_name("NAME");
-  token->add_option("--tenant", a->tenant, "tenant of its calls; default: default")
-      ->check(name_of(kMaxTenantBytes))
-      ->type_name("NAME");
-  token
-      ->add_option("--role", a->roles,
-                   "its permission; may be given more than once; default: plan and report")
-      ->allow_extra_args(false)
-      ->check(CLI::IsMember({"plan", "report", "admin"}))
-      ->type_name("{plan,report,admin}");
-  token->add_option("--expires", a->expires, "expiry time: 2027-01-31 or 2027-01-31T18:00:00Z")
-      ->check(CheckTime)
-      ->type_name("TIME");
-  token
-      ->add_option("--out", a->out,
-                   "write the token to this new file, readable by its owner only; stdout then has "
-                   "only the entry")
-      ->check(CheckNotEmpty)
-      ->type_name("FILE");
-  token->add_flag("--json", a->json, "one JSON object on stdout");
-}
-
-void AddStore(CLI::App* app, Arguments* a) {
-  CLI::App* store =
-      AddCommand(app, "store",
-                 "manages the stored plans and kernels of a service: sizes, checks, pins, copies",
-                 a, CommandKind::kStore);
-  AddChoice(store, "ACTION", &a->action, kStoreActions, "action")->required();
-  store
-      ->add_option("PLAN", a->plan_keys,
-                   "plan keys (8 digits or more) for pin, unpin, invalidate and export; export "
-                   "without any: every plan")
-      ->check(CheckNotEmpty)
-      ->type_name("KEY");
-  store
-      ->add_option("--kernel", a->kernel_keys,
-                   "invalidate this kernel, by key or symbol (8 digits or more); may be given more "
-                   "than once")
-      ->allow_extra_args(false)
-      ->check(CheckNotEmpty)
-      ->type_name("KEY");
-  store->add_flag("--all", a->all, "invalidate everything, including pinned plans");
-  store->add_option("--reason", a->reason, "reason for invalidate, for the log of the service")
-      ->type_name("TEXT");
-  store->add_option("-o,--out", a->out, "export to this file")
-      ->check(CheckNotEmpty)
-      ->type_name("FILE");
-  store
-      ->add_option("--from", a->from,
-                   "import this file of export. Entries not signed by an --import-key are rebuilt "
-                   "here and compared, or refused")
-      ->check(CheckNotEmpty)
-      ->type_name("FILE");
-  CLI::Option* directory = store->get_option("--store");
-  for (CLI::Option* option :
-       {store
-            ->add_option("--import-key", a->import_keys,
-                         "import with --store: accept entries signed by this key as they are, like "
-                         "fusiond --import-key; may be given more than once")
-            ->allow_extra_args(false),
-        store->add_option("--signing-key", a->signing_key,
-                          "export with --store: sign the entries, like fusiond --signing-key")}) {
-    option->needs(directory)->check(CheckNotEmpty)->type_name("FILE")->group("Embedded fusiond");
-  }
-}
-
 void AddCommands(CLI::App* app, Arguments* a) {
   AddPlan(app, a);
   AddRun(app, a);
@@ -575,6 +399,7 @@ void AddCommands(CLI::App* app, Arguments* a) {
   AddCommand(app, "status", "availability and round-trip time of the service", a,
              CommandKind::kStatus);
 
+  AddEpochs(app, a);
   AddToken(app, a);
   AddStore(app, a);
 

@@ -30,7 +30,7 @@ std::string ErrorsText(const DeviceAccuracy& device) {
     if (errors.timings == 0) return;
     table.Add({name, ErrorText(errors.median), ErrorText(errors.p90), StrCat(errors.timings)});
   };
-  add("of the spec, which plans use", device.spec);
+  add("of the spec", device.spec);
   add("fitted to other models", device.held_back);
   std::string out = table.ToString();
   if (device.held_back.timings == 0) {

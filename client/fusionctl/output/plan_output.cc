@@ -361,6 +361,7 @@ Json PlanHeadJson(const Digest& key, const Plan& plan) {
           {"nodes", plan.nodes},
           {"totals", TotalsJson(plan.totals)},
           {"op_by_op", TotalsJson(plan.op_by_op)},
+          {"epoch", plan.calibration.epoch},
           {"frontier", FrontierJson(plan)},
           {"search", SearchJson(plan.search)}};
 }

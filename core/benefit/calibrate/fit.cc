@@ -193,7 +193,7 @@ class Fitter {
       std::vector<double> x = x_;
       double largest = 0;
       for (size_t i = 0; i < n; ++i) {
-        x[i] = std::clamp(x[i] + step[i], std::log(kLeastFactor), std::log(kMostFactor));
+        x[i] = std::clamp(x[i] + step[i], std::log(kLeastCostFactor), std::log(kMostCostFactor));
         largest = std::max(largest, std::abs(x[i] - x_[i]));
       }
       if (!(Loss(x) < loss)) continue;  // also NaN

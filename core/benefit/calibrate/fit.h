@@ -67,9 +67,7 @@ struct FitOptions {
   double shrinkage = 8;
 };
 
-/// Least and largest factor of the constants, and of a residual.
-inline constexpr double kLeastFactor = 1.0 / 64;
-inline constexpr double kMostFactor = 64;
+/// Least and largest factor of a residual.
 inline constexpr double kLeastResidual = 0.5;
 inline constexpr double kMostResidual = 2;
 

@@ -15,11 +15,6 @@ double Bytes(const CostTerms& t) { return t.shared_us + t.memory_us; }
 
 }  // namespace
 
-double CostFactors::ProductOf(const std::string& type) const {
-  auto known = product.find(type);
-  return known == product.end() ? 1 : known->second;
-}
-
 CostTerms TermsOf(const Estimate& e, int phases, const std::string& product_type,
                   const DeviceSpec& device) {
   CostTerms out{.product_type = product_type, .exposed = 1 - device.overlap};
@@ -69,6 +64,17 @@ double TimeOf(const CostTerms& terms, const CostFactors& factors) {
   const double bytes = Bytes(t);
   return std::max(arithmetic, bytes) + t.exposed * std::min(arithmetic, bytes) + t.spill_us +
          t.idle_us + t.serial_us + t.launch_us + t.barrier_us + t.task_us;
+}
+
+CostFactors Inverse(const CostFactors& f) {
+  CostFactors out{.launch = 1 / f.launch,
+                  .barrier = 1 / f.barrier,
+                  .task = 1 / f.task,
+                  .element = 1 / f.element,
+                  .shared = 1 / f.shared,
+                  .memory = 1 / f.memory};
+  for (const auto& [type, factor] : f.product) out.product[type] = 1 / factor;
+  return out;
 }
 
 DeviceSpec Calibrated(const DeviceSpec& spec, const CostFactors& f) {

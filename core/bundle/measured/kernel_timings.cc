@@ -11,6 +11,7 @@ Digest KeyOf(const KernelTimings& timings) {
   h.Add("timings", 1).Add("target", timings.device.target).Add("isa", timings.device.isa);
   h.Add("threads", timings.device.threads).Add("kernel", BytesOf(timings.kernel));
   h.Add("machine", timings.machine).Add("tenant", timings.tenant);
+  if (timings.trusted) h.Add("trusted", 1);
   return h.Finish();
 }
 

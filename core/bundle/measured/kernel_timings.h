@@ -26,6 +26,11 @@ struct KernelTimings {
   Digest kernel;
   std::string machine;     // LatencyReport::device of the reports
   std::string tenant;      // of the caller who reported; empty: this server itself
+  /// The caller has the role "trusted-report": the times count for plans that tenants share.
+  bool trusted = false;
+  /// Names a set of alternatives, such as tilings of one kernel: equal for kernels that compute the
+  /// same. All 0: none is known.
+  Digest choice;
   std::string model_name;  // of the plan that was measured last
   std::string bound;       // PlanGroup::bound, PlanGroup::form and PlanGroup::terms
   std::string form;
@@ -36,7 +41,7 @@ struct KernelTimings {
   bool operator==(const KernelTimings&) const = default;
 };
 
-/// Names the timings of a kernel by a voter: device, kernel, machine and tenant.
+/// Names the timings of a kernel by a voter: device, kernel, machine, tenant and trust.
 Digest KeyOf(const KernelTimings& timings);
 
 /// Adds samples of `more`, which has the same key, and takes over everything else from it.

@@ -79,6 +79,7 @@ class RocksStore final : public Store {
   std::vector<StoreStats> Stats() const override;
   std::shared_ptr<const KernelArtifact> PeekKernel(const Digest& key) override;
   std::string TenantOf(const Digest& plan) const override;
+  bool IsPinned(const Digest& plan) const override;
   absl::StatusOr<PinOutcome> SetPinned(const std::vector<Digest>& plans, bool pinned) override;
   absl::StatusOr<Forgotten> Forget(const ForgetQuery& query) override;
   absl::StatusOr<StoreCheck> Verify(const CancelToken& cancel) override;

@@ -353,6 +353,11 @@ std::string RocksStore::TenantOf(const Digest& plan) const {
   return facts != nullptr ? facts->tenant : std::string();
 }
 
+bool RocksStore::IsPinned(const Digest& plan) const {
+  MutexLock lock(&mutex_);
+  return index_.IsPinned({EntryKind::kPlan, plan});
+}
+
 std::map<std::string, int64_t> RocksStore::TenantBytes() const {
   MutexLock lock(&mutex_);
   return index_.tenant_bytes();

@@ -8,6 +8,7 @@
 #include "absl/strings/cord.h"
 #include "core/base/contains.h"
 #include "core/base/kernel_abi.h"
+#include "core/benefit/calibrate/terms.h"
 #include "core/bundle/heap_bytes.h"
 #include "core/bundle/plan_lock.h"
 #include "core/bundle/text.h"
@@ -140,11 +141,26 @@ class Bounded {
   StageContext& stages_;
 };
 
+// All digits: different factors are different text.
+std::string TextOf(const CostFactors& f) {
+  std::string out;
+  for (double factor : {f.launch, f.barrier, f.task, f.element, f.shared, f.memory}) {
+    StrAppend(&out, StrCat(factor, " "));
+  }
+  for (const auto& [type, factor] : f.product) {
+    StrAppend(&out, StrCat(type, " ", factor, " "));
+  }
+  return out;
+}
+
 Digest PlanningKey(const Work& work) {
   std::string more;
   for (const auto& [name, reason] : work.registered.unused) StrAppend(&more, StrCat(" ", name));
   if (!more.empty()) more = StrCat(" without", more);
   if (work.search != nullptr) StrAppend(&more, StrCat(" tuned ", DigestOf(*work.search).ToHex()));
+  if (work.calibration.epoch > 0) {
+    StrAppend(&more, StrCat(" calibrated ", TextOf(work.calibration.factors)));
+  }
   return more.empty() ? work.key : Sha256(StrCat(work.key.ToHex(), more));
 }
 
@@ -171,6 +187,19 @@ WorkPtr WithSearch(const WorkPtr& work, std::shared_ptr<const TileSearch> search
   other->search = std::move(search);
   other->planning_key = PlanningKey(*other);
   return other;
+}
+
+WorkPtr WithCalibration(const WorkPtr& work, const PlanCalibration& calibration) {
+  if (work->calibration == calibration) return work;
+  auto other = std::make_shared<Work>(*work);
+  other->calibration = calibration;
+  other->planning_key = PlanningKey(*other);
+  return other;
+}
+
+DeviceSpec PlanningDevice(const Work& work) {
+  return work.calibration.epoch == 0 ? work.device
+                                     : Calibrated(work.device, work.calibration.factors);
 }
 
 absl::StatusOr<std::shared_ptr<const Resolved>> Resolver::Resolve(const PlanRequest& request,

@@ -26,11 +26,14 @@ struct Work {
   DeviceSpec device;
   PlanOptions options;
   RegisteredOptions registered;  // the server's registered kernels that apply
+  /// Corrects the constants of `device`, in planning only.
+  PlanCalibration calibration;
   /// Measured tilings to plan with; null: none yet, the benefit model chooses.
   std::shared_ptr<const TileSearch> search;
   std::string full_key;
   Digest key;
-  /// Identifies the result of planning: `key`, the unused registered kernels, and `search`.
+  /// Identifies the result of planning: `key`, the unused registered kernels, `search` and
+  /// `calibration`.
   Digest planning_key;
   /// Of CanonicalGraph::key_text; set if the request has a lock or wants one.
   std::optional<Digest> graph_sha256;
@@ -44,6 +47,12 @@ WorkPtr WithUnused(const WorkPtr& work, std::map<std::string, std::string> unuse
 WorkPtr WithModelName(const WorkPtr& work, std::string_view model_name);
 /// A copy with these measured tilings.
 WorkPtr WithSearch(const WorkPtr& work, std::shared_ptr<const TileSearch> search);
+/// A copy that is planned with these constants.
+WorkPtr WithCalibration(const WorkPtr& work, const PlanCalibration& calibration);
+
+/// The spec that `work` is planned with: its device, with the constants of its calibration. Kernels
+/// are generated and named for Work::device.
+DeviceSpec PlanningDevice(const Work& work);
 
 /// A request after import: the work and the caller's names.
 struct Resolved {

@@ -5,7 +5,9 @@
 
 namespace fusion {
 
-void NoteTerms(const DeviceSpec& device, PlannedModel* model) {
+void NoteTerms(const DeviceSpec& device, const CostFactors& factors, PlannedModel* model) {
+  const CostFactors inverse = Inverse(factors);
+  const bool spec = factors == CostFactors();
   // Equal kernels have equal schedules: read each once.
   struct Facts {
     std::string form;
@@ -24,6 +26,7 @@ void NoteTerms(const DeviceSpec& device, PlannedModel* model) {
     group.form = facts[k].form;
     group.terms =
         TermsOf(group.estimate, model->plan.kernels[k].phases, facts[k].product_type, device);
+    if (!spec) group.terms = Scaled(group.terms, inverse);
   }
 }
 

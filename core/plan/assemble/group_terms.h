@@ -8,7 +8,7 @@ namespace fusion {
 /// Sets terms and form of the groups of `model->plan` (PlanGroup::terms, PlanGroup::form) from the
 /// schedules of their kernels. `device`: the spec that the estimates were made with. Groups that
 /// registered kernels run stay without, and so do groups of loop bodies, whose passes have other
-/// costs.
-void NoteTerms(const DeviceSpec& device, PlannedModel* model);
+/// costs. `factors`: those of `device` on its spec; the terms are with the constants of the spec.
+void NoteTerms(const DeviceSpec& device, const CostFactors& factors, PlannedModel* model);
 
 }  // namespace fusion

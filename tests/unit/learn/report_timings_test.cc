@@ -44,13 +44,15 @@ LatencyReport Report() {
 }
 
 TEST(TimingsOf, AReportAreThoseOfItsKernels) {
-  std::vector<KernelTimings> timings = TimingsOf(Report(), Stored(), "tenant", 77);
+  std::vector<KernelTimings> timings =
+      TimingsOf(Report(), Stored(), "tenant", /*trusted=*/true, 77);
   ASSERT_THAT(timings, SizeIs(1)) << "there is nothing to compare the second kernel with";
   const KernelTimings& first = timings[0];
   EXPECT_EQ(first.device, (TimedDevice{"toy", "avx2", 2}));
   EXPECT_EQ(first.kernel, Sha256("first"));
   EXPECT_EQ(first.machine, "a machine");
   EXPECT_EQ(first.tenant, "tenant");
+  EXPECT_TRUE(first.trusted);
   EXPECT_EQ(first.model_name, "a model");
   EXPECT_EQ(first.bound, "memory");
   EXPECT_EQ(first.form, "product");
@@ -64,7 +66,8 @@ TEST(TimingsOf, EachLaunchOfAKernelHasAnEqualShare) {
   LatencyReport report = Report();
   report.launches = {{.launch = 0, .samples_us = std::vector<double>(100, 1)},
                      {.launch = 2, .samples_us = std::vector<double>(100, 3)}};
-  const std::vector<float> samples = TimingsOf(report, Stored(), "", 0).at(0).times.samples_us;
+  const std::vector<float> samples =
+      TimingsOf(report, Stored(), "", /*trusted=*/false, 0).at(0).times.samples_us;
   ASSERT_THAT(samples, SizeIs(KernelTimings::kMaxSamples));
   EXPECT_EQ(std::count(samples.begin(), samples.end(), 1.0F), KernelTimings::kMaxSamples / 2);
 }
@@ -72,7 +75,7 @@ TEST(TimingsOf, EachLaunchOfAKernelHasAnEqualShare) {
 TEST(TimingsOf, RunsWithOtherThreadsAreNone) {
   LatencyReport report = Report();
   report.threads = 1;
-  EXPECT_THAT(TimingsOf(report, Stored(), "", 0), IsEmpty());
+  EXPECT_THAT(TimingsOf(report, Stored(), "", /*trusted=*/false, 0), IsEmpty());
 }
 
 TEST(KernelTimings, KeepTheirNewestSamples) {

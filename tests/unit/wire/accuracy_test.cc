@@ -66,6 +66,8 @@ KernelTimings SampleTimings() {
           .kernel = Sha256("kernel"),
           .machine = "m",
           .tenant = "t",
+          .trusted = true,
+          .choice = Sha256("choice"),
           .model_name = "model",
           .bound = "memory",
           .form = "copy",

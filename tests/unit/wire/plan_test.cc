@@ -27,6 +27,8 @@ TEST(WirePlan, EveryStructFieldHasAWireField) {
   EXPECT_EQ(FieldCount<PlanKernel>(), WireFieldCount<v1::PlanKernel>());
   EXPECT_EQ(FieldCount<PlanGroup>(), WireFieldCount<v1::PlanGroup>());
   EXPECT_EQ(FieldCount<CostTerms>(), WireFieldCount<v1::CostTerms>());
+  EXPECT_EQ(FieldCount<CostFactors>(), WireFieldCount<v1::CostFactors>());
+  EXPECT_EQ(FieldCount<PlanCalibration>(), WireFieldCount<v1::PlanCalibration>());
   EXPECT_EQ(FieldCount<PlanLaunch>(), WireFieldCount<v1::PlanLaunch>());
   EXPECT_EQ(FieldCount<PlanDecision>(), WireFieldCount<v1::PlanDecision>());
   EXPECT_EQ(FieldCount<DecisionPlace>(), WireFieldCount<v1::DecisionPlace>());
@@ -45,6 +47,7 @@ TEST(WirePlan, EncodingWritesEveryField) {
               testing::UnorderedElementsAre(
                   "variants.plan.decisions", "variants.plan.candidates", "variants.plan.frontier",
                   "variants.plan.samples", "variants.plan.variants", "variants.plan.search",
+                  "variants.plan.calibration",
                   // Of the first cut: others have them.
                   "search.kernels.tried.choice.parts.split", "search.kernels.tried.choice.turns",
                   "search.kernels.tried.choice.pipelines"));
@@ -157,6 +160,16 @@ TEST(WirePlan, HostileFieldsAreNamed) {
        "plan.device.levels[0]: bytes: -7 is negative"},
       {"search", [](v1::Plan* p) { p->mutable_search()->set_level(4); },
        "plan.search.level: 4; expected 0..3"},
+      {"epoch", [](v1::Plan* p) { p->mutable_calibration()->set_epoch(0); },
+       "plan.calibration.epoch: 0; expected at least 1"},
+      {"factor",
+       [](v1::Plan* p) { p->mutable_calibration()->mutable_factors()->set_memory(std::nan("")); },
+       "plan.calibration.factors: memory: nan; expected 0.015625..64"},
+      {"factor of products",
+       [](v1::Plan* p) {
+         (*p->mutable_calibration()->mutable_factors()->mutable_product())["f32"] = 1e9;
+       },
+       "plan.calibration.factors: product[f32]: 1e+09"},
       {"chosen tiles", [](v1::Plan* p) { p->mutable_search()->mutable_kernels(0)->set_chosen(4); },
        "plan.search.kernels[0].chosen: 4; expected 0..3"},
       {"tiles of no group",

@@ -1,0 +1,298 @@
+#include "core/learn/epoch_book.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "core/base/files/file.h"
+#include "core/base/unix_time.h"
+#include "core/learn/texts.h"
+#include "core/wire/epochs.h"
+
+namespace fusion {
+namespace {
+
+constexpr int64_t kMaxFileBytes = int64_t{4} << 20;
+
+bool IsUnderTrial(const Epoch& epoch) {
+  return epoch.state() == EpochState::kShadow || epoch.state() == EpochState::kCanary;
+}
+
+bool IsInUse(const Epoch& epoch) {
+  return IsUnderTrial(epoch) || epoch.state() == EpochState::kActive;
+}
+
+PlanCalibration CalibrationOf(const Epoch* epoch) {
+  return epoch == nullptr ? PlanCalibration() : PlanCalibration{epoch->number, epoch->factors};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<EpochBook>> EpochBook::Open(EpochBookOptions options, Logger& logger,
+                                                           const Clock& clock) {
+  std::unique_ptr<EpochBook> book(new EpochBook(std::move(options), logger, clock));
+  RETURN_IF_ERROR(book->Read());
+  return book;
+}
+
+absl::Status EpochBook::Read() {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (options_.path.empty() || !fs::exists(options_.path, error)) return absl::OkStatus();
+  absl::StatusOr<std::string> bytes = ReadFile(options_.path, kMaxFileBytes);
+  if (absl::IsUnavailable(bytes.status())) return bytes.status();
+  absl::StatusOr<EpochList> list =
+      bytes.ok() ? EpochsFromBytes(*bytes) : absl::StatusOr<EpochList>(bytes.status());
+  if (!list.ok()) {
+    const std::string aside = StrCat(options_.path, ".damaged");
+    fs::rename(options_.path, aside, error);
+    logger_.Error("epochs_damaged",
+                  {{"reason", Message(list.status())}, {"moved_to", error ? "" : aside}});
+    return absl::OkStatus();
+  }
+  MutexLock lock(&mutex_);
+  epochs_.assign(list->epochs.rbegin(), list->epochs.rend());
+  decisions_.assign(list->decisions.rbegin(), list->decisions.rend());
+  for (const Epoch& epoch : epochs_) next_ = std::max(next_, epoch.number + 1);
+  Prune();
+  return absl::OkStatus();
+}
+
+// A failure loses at most what was learned; it can be learned again.
+void EpochBook::Flush() {
+  std::string bytes;
+  {
+    MutexLock lock(&mutex_);
+    if (!std::exchange(dirty_, false) || options_.path.empty()) return;
+    EpochList list;
+    list.epochs.assign(epochs_.rbegin(), epochs_.rend());
+    list.decisions.assign(decisions_.rbegin(), decisions_.rend());
+    bytes = EpochsToBytes(list);
+  }
+  const absl::Status saved = ReplaceFile(options_.path, bytes);
+  if (!saved.ok()) logger_.Warning("epochs_not_saved", {{"reason", Message(saved)}});
+}
+
+Epoch* EpochBook::Find(int64_t number) {
+  auto at = std::find_if(epochs_.begin(), epochs_.end(),
+                         [&](const Epoch& epoch) { return epoch.number == number; });
+  return at == epochs_.end() ? nullptr : &*at;
+}
+
+const Epoch* EpochBook::InState(std::string_view tenant, const TimedDevice& device,
+                                EpochState state) const {
+  auto at = std::find_if(epochs_.rbegin(), epochs_.rend(), [&](const Epoch& epoch) {
+    return epoch.state() == state && epoch.tenant == tenant && epoch.device == device;
+  });
+  return at == epochs_.rend() ? nullptr : &*at;
+}
+
+const Epoch* EpochBook::ActiveFor(std::string_view tenant, const TimedDevice& device) const {
+  const Epoch* own = InState(tenant, device, EpochState::kActive);
+  return own != nullptr || tenant.empty() ? own : InState("", device, EpochState::kActive);
+}
+
+PlanCalibration EpochBook::ForNewPlan(std::string_view tenant, const TimedDevice& device,
+                                      const Digest& plan_key) const {
+  MutexLock lock(&mutex_);
+  if (epochs_.empty()) return {};
+  const Epoch* canary = InState(tenant, device, EpochState::kCanary);
+  // By key, so that a plan that is made twice gets the same constants.
+  const int lot = (plan_key.bytes[30] * 256 + plan_key.bytes[31]) % 100;
+  if (canary != nullptr && lot < options_.canary_percent) return CalibrationOf(canary);
+  return CalibrationOf(ActiveFor(tenant, device));
+}
+
+PlanCalibration EpochBook::InForce(std::string_view tenant, const TimedDevice& device) const {
+  MutexLock lock(&mutex_);
+  return CalibrationOf(ActiveFor(tenant, device));
+}
+
+std::optional<Epoch> EpochBook::UnderTrial(std::string_view tenant,
+                                           const TimedDevice& device) const {
+  MutexLock lock(&mutex_);
+  for (const EpochState state : {EpochState::kCanary, EpochState::kShadow}) {
+    const Epoch* epoch = InState(tenant, device, state);
+    if (epoch != nullptr) return *epoch;
+  }
+  return std::nullopt;
+}
+
+std::vector<Epoch> EpochBook::UnderTrial() const {
+  std::vector<Epoch> out;
+  MutexLock lock(&mutex_);
+  std::copy_if(epochs_.begin(), epochs_.end(), std::back_inserter(out), IsUnderTrial);
+  return out;
+}
+
+void EpochBook::SetState(Epoch* epoch, EpochState state, std::string_view reason) {
+  epoch->events.push_back({UnixMilliseconds(clock_), state, std::string(reason)});
+  if (epoch->events.size() > Epoch::kMaxEvents) epoch->events.erase(epoch->events.begin());
+  logger_.Info("epoch", {{"number", epoch->number},
+                         {"state", EpochStateName(state)},
+                         {"target", epoch->device.target},
+                         {"threads", epoch->device.threads},
+                         {"tenant", epoch->tenant},
+                         {"reason", reason}});
+}
+
+void EpochBook::Prune() {
+  while (epochs_.size() > kMaxEpochs) {
+    auto victim = std::find_if_not(epochs_.begin(), epochs_.end(), IsInUse);
+    if (victim == epochs_.end()) victim = epochs_.begin();
+    epochs_.erase(victim);
+  }
+}
+
+int64_t EpochBook::Add(Epoch epoch, EpochState state, std::string_view reason) {
+  MutexLock lock(&mutex_);
+  epoch.number = next_++;
+  epoch.events.clear();
+  SetState(&epoch, state, reason);
+  const int64_t number = epoch.number;
+  epochs_.push_back(std::move(epoch));
+  Prune();
+  dirty_ = true;
+  return number;
+}
+
+absl::Status EpochBook::Advance(int64_t number, EpochState state, std::string_view reason) {
+  MutexLock lock(&mutex_);
+  Epoch* epoch = Find(number);
+  if (epoch == nullptr) return NotFound("no epoch ", number);
+  if (state == EpochState::kActive) {
+    for (Epoch& other : epochs_) {
+      if (&other == epoch || other.state() != EpochState::kActive ||
+          other.tenant != epoch->tenant || other.device != epoch->device) {
+        continue;
+      }
+      SetState(&other, EpochState::kRetired, StrCat("epoch ", number, " is active"));
+    }
+  }
+  SetState(epoch, state, reason);
+  dirty_ = true;
+  return absl::OkStatus();
+}
+
+absl::Status EpochBook::RollBack(int64_t number, std::string_view reason) {
+  MutexLock lock(&mutex_);
+  Epoch* epoch = Find(number);
+  if (epoch == nullptr) return NotFound("no epoch ", number, " is known");
+  if (!IsInUse(*epoch)) {
+    return FailedPrecondition("epoch ", number, " is ", EpochStateName(epoch->state()),
+                              "; expected one in use: shadow, canary or active");
+  }
+  const bool active = epoch->state() == EpochState::kActive;
+  SetState(epoch, EpochState::kRolledBack, reason);
+  if (active) {
+    auto before = std::find_if(epochs_.rbegin(), epochs_.rend(), [&](const Epoch& other) {
+      return other.state() == EpochState::kRetired && other.number < number &&
+             other.tenant == epoch->tenant && other.device == epoch->device;
+    });
+    if (before != epochs_.rend()) {
+      SetState(&*before, EpochState::kActive, StrCat("epoch ", number, " was rolled back"));
+    }
+  }
+  dirty_ = true;
+  return absl::OkStatus();
+}
+
+void EpochBook::NotePlan(int64_t number, EpochPlan plan) {
+  MutexLock lock(&mutex_);
+  Epoch* epoch = Find(number);
+  if (epoch == nullptr) return;
+  std::erase_if(epoch->plans, [&](const EpochPlan& p) { return p.plan_key == plan.plan_key; });
+  epoch->plans.push_back(std::move(plan));
+  if (epoch->plans.size() > Epoch::kMaxPlans) epoch->plans.erase(epoch->plans.begin());
+  dirty_ = true;
+}
+
+void EpochBook::Want(const Digest& plan, Renewal renewal) {
+  MutexLock lock(&mutex_);
+  if (renewals_.size() >= kMaxRenewals && !renewals_.contains(plan)) return;
+  renewals_.insert_or_assign(plan, std::move(renewal));
+  wanted_ = static_cast<int64_t>(renewals_.size());
+}
+
+bool EpochBook::IsWanted(const Digest& plan) const {
+  if (wanted_.load(std::memory_order_relaxed) == 0) return false;
+  MutexLock lock(&mutex_);
+  return renewals_.contains(plan);
+}
+
+std::optional<Renewal> EpochBook::Take(const Digest& plan) {
+  if (wanted_.load(std::memory_order_relaxed) == 0) return std::nullopt;
+  MutexLock lock(&mutex_);
+  auto at = renewals_.find(plan);
+  if (at == renewals_.end()) return std::nullopt;
+  Renewal out = std::move(at->second);
+  renewals_.erase(at);
+  wanted_ = static_cast<int64_t>(renewals_.size());
+  return out;
+}
+
+void EpochBook::OnRenewed(const Digest& plan, std::string_view model_name, const Renewal& renewal,
+                          const RenewalOutcome& outcome) {
+  const std::string estimates =
+      StrCat("estimated ", UsText(outcome.old_us), " -> ", UsText(outcome.new_us));
+  LearnedDecision decision{
+      .epoch = renewal.calibration.epoch, .plan_key = plan, .model_name = std::string(model_name)};
+  if (outcome.changed) {
+    decision.text = StrCat("made again, ", estimates);
+    if (!renewal.unfuse.empty()) {
+      StrAppend(&decision.text, StrCat("; ", renewal.unfuse.begin()->second));
+    }
+  } else {
+    decision.text = StrCat("stays as it is: ", outcome.reason);
+  }
+  if (renewal.calibration.epoch > 0) {
+    NotePlan(renewal.calibration.epoch,
+             {.plan_key = plan,
+              .model_name = std::string(model_name),
+              .old_us = outcome.old_us,
+              .new_us = outcome.new_us,
+              .verdict = outcome.changed ? "changed" : StrCat("stays: ", outcome.reason)});
+  }
+  {
+    MutexLock lock(&mutex_);
+    ++(outcome.changed ? changed_ : kept_);
+  }
+  Log(std::move(decision));
+}
+
+void EpochBook::Log(LearnedDecision decision) {
+  MutexLock lock(&mutex_);
+  decision.unix_ms = UnixMilliseconds(clock_);
+  logger_.Info("learned", {{"plan", decision.plan_key.ToHex()},
+                           {"epoch", decision.epoch},
+                           {"decision", decision.text}});
+  decisions_.push_back(std::move(decision));
+  if (decisions_.size() > kMaxDecisions) decisions_.pop_front();
+  dirty_ = true;
+}
+
+EpochList EpochBook::List(std::optional<std::string_view> tenant) const {
+  EpochList out;
+  MutexLock lock(&mutex_);
+  for (auto at = epochs_.rbegin(); at != epochs_.rend(); ++at) {
+    const bool shows = !tenant.has_value() || at->tenant.empty() || at->tenant == *tenant;
+    if (!shows) continue;
+    out.epochs.push_back(*at);
+    // Names of plans are their owners'.
+    if (tenant.has_value() && at->tenant != *tenant) out.epochs.back().plans.clear();
+  }
+  if (!tenant.has_value()) out.decisions.assign(decisions_.rbegin(), decisions_.rend());
+  return out;
+}
+
+LearningStats EpochBook::Stats() const {
+  MutexLock lock(&mutex_);
+  LearningStats out{.renewals_waiting = static_cast<int64_t>(renewals_.size()),
+                    .renewals_changed = changed_,
+                    .renewals_kept = kept_};
+  for (const Epoch& epoch : epochs_) ++out.epochs[epoch.state()];
+  return out;
+}
+
+}  // namespace fusion

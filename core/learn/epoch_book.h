@@ -1,0 +1,154 @@
+#pragma once
+
+#include <atomic>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/clock.h"
+#include "core/base/logging.h"
+#include "core/base/threads/mutex.h"
+#include "core/bundle/measured/epoch.h"
+
+namespace fusion {
+
+/// A stored plan is to be made again.
+struct Renewal {
+  PlanCalibration calibration;
+  /// Node of the canonical graph -> why it must not be fused. These come on top of those that the
+  /// plan keeps apart already.
+  std::map<int, std::string> unfuse;
+  /// Nodes that may be fused again.
+  std::vector<int> fuse_again;
+  /// The plan is replaced only if the new one is estimated to be faster by more than this fraction;
+  /// both are estimated with the constants of `calibration`. Below 0: it is replaced in any case.
+  double least_gain = -1;
+};
+
+/// What became of a renewal.
+struct RenewalOutcome {
+  bool changed = false;
+  double old_us = 0;  // estimates of a run with the constants of the renewal
+  double new_us = 0;
+  std::string reason;  // why not changed
+};
+
+struct EpochBookOptions {
+  /// File that holds epochs and decisions, replaced atomically. Empty: they end with the process.
+  std::string path;
+  /// Share of new plans that a canary epoch is for, 0..100.
+  int canary_percent = 20;
+};
+
+/// State of what a server has learned. Totals count from the start.
+struct LearningStats {
+  std::map<EpochState, int64_t> epochs;  // that are kept
+  int64_t renewals_waiting = 0;          // plans that are to be made again
+  int64_t renewals_changed = 0;          // total that became other plans
+  int64_t renewals_kept = 0;             // total that stayed as they were
+  int64_t drifts = 0;                    // total of alarms (Learner::drifts)
+};
+
+/// The epochs of a server, which of them is in force, the stored plans that are to be made again,
+/// and the log of what was decided.
+///
+/// Of each tenant and kind of device at most one epoch is active, and one more is in the shadow or
+/// a canary. Plans that tenants share use epochs of the empty tenant; plans of a tenant's own use
+/// that tenant's, or if it has none, those of the empty tenant.
+///
+/// Changes are in the file after Flush, and after the destructor. Thread-safe. `logger` and `clock`
+/// outlive it.
+class EpochBook {
+ public:
+  /// Epochs that are kept; the oldest of those not in force are dropped first.
+  static constexpr size_t kMaxEpochs = 64;
+  static constexpr size_t kMaxDecisions = 256;
+  /// Plans that wait to be made again; more are not noted.
+  static constexpr size_t kMaxRenewals = 1024;
+
+  /// Reads the file. A damaged one is logged and moved to "<path>.damaged"; then there are no
+  /// epochs. Unavailable: it cannot be read.
+  static absl::StatusOr<std::unique_ptr<EpochBook>> Open(EpochBookOptions options, Logger& logger,
+                                                         const Clock& clock = Clock::Real());
+
+  ~EpochBook() { Flush(); }
+  EpochBook(const EpochBook&) = delete;
+  EpochBook& operator=(const EpochBook&) = delete;
+
+  /// Writes what has changed to the file. One call at a time. A failure is logged.
+  void Flush();
+
+  /// The constants for a plan that is made now.
+  PlanCalibration ForNewPlan(std::string_view tenant, const TimedDevice& device,
+                             const Digest& plan_key) const;
+  /// The constants of the active epoch; those of the spec if there is none.
+  PlanCalibration InForce(std::string_view tenant, const TimedDevice& device) const;
+
+  /// The epoch of exactly this tenant and device in the shadow, or a canary.
+  std::optional<Epoch> UnderTrial(std::string_view tenant, const TimedDevice& device) const;
+  /// All epochs under trial.
+  std::vector<Epoch> UnderTrial() const;
+
+  /// Adds an epoch and gives it a number, which is returned.
+  int64_t Add(Epoch epoch, EpochState state, std::string_view reason);
+  /// Changes the state. Becoming active retires the epoch that was. NotFound: there is none.
+  absl::Status Advance(int64_t number, EpochState state, std::string_view reason);
+  /// Takes an epoch back: one under trial is not used any more; for an active one the epoch before
+  /// it is active again, if it was not rolled back, else the spec is in force. NotFound: there is
+  /// no epoch with this number. FailedPrecondition: it is not in use.
+  absl::Status RollBack(int64_t number, std::string_view reason);
+  /// Notes what an epoch changes, or would change.
+  void NotePlan(int64_t number, EpochPlan plan);
+
+  /// Asks for a plan to be made again. Replaces an earlier request for it.
+  void Want(const Digest& plan, Renewal renewal);
+  /// True if it is to be made again. Cheap.
+  bool IsWanted(const Digest& plan) const;
+  /// Hands the request out, once.
+  std::optional<Renewal> Take(const Digest& plan);
+  /// Notes the outcome of a renewal that was taken.
+  void OnRenewed(const Digest& plan, std::string_view model_name, const Renewal& renewal,
+                 const RenewalOutcome& outcome);
+
+  void Log(LearnedDecision decision);
+
+  /// What callers of `tenant` may see: epochs of shared plans without the plans, and their own; no
+  /// decisions. nullopt: everything.
+  EpochList List(std::optional<std::string_view> tenant) const;
+  /// Without drifts.
+  LearningStats Stats() const;
+  int64_t wanted() const { return wanted_.load(std::memory_order_relaxed); }
+
+ private:
+  EpochBook(EpochBookOptions options, Logger& logger, const Clock& clock)
+      : options_(std::move(options)), logger_(logger), clock_(clock) {}
+
+  absl::Status Read();
+  Epoch* Find(int64_t number) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const Epoch* InState(std::string_view tenant, const TimedDevice& device, EpochState state) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  const Epoch* ActiveFor(std::string_view tenant, const TimedDevice& device) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void SetState(Epoch* epoch, EpochState state, std::string_view reason)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Prune() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+
+  const EpochBookOptions options_;
+  Logger& logger_;
+  const Clock& clock_;
+  std::atomic<int64_t> wanted_{0};
+  mutable Mutex mutex_;
+  int64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
+  std::vector<Epoch> epochs_ ABSL_GUARDED_BY(mutex_);              // by number
+  std::deque<LearnedDecision> decisions_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  std::map<Digest, Renewal> renewals_ ABSL_GUARDED_BY(mutex_);
+  int64_t changed_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t kept_ ABSL_GUARDED_BY(mutex_) = 0;
+  bool dirty_ ABSL_GUARDED_BY(mutex_) = false;  // the file lacks something
+};
+
+}  // namespace fusion

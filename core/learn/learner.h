@@ -1,0 +1,157 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "core/base/logging.h"
+#include "core/base/threads/cancel.h"
+#include "core/base/threads/mutex.h"
+#include "core/benefit/calibrate/robust.h"
+#include "core/cache/record_store.h"
+#include "core/cache/store.h"
+#include "core/learn/epoch_book.h"
+#include "core/learn/epoch_trial.h"
+#include "core/learn/measured_groups.h"
+
+namespace fusion {
+
+struct LearnerOptions {
+  /// Reports that decide about a canary, and how long it waits for them at most.
+  int canary_reports = 8;
+  Nanoseconds canary_wait = std::chrono::minutes(10);
+  /// Pause between fits for one kind of device: doubles after each that changes nothing.
+  Nanoseconds first_pause = std::chrono::seconds(5);
+  Nanoseconds longest_pause = std::chrono::hours(1);
+};
+
+/// Learns from reported latencies: fits constants, takes them through their states (EpochState),
+/// and asks for plans to be made again (EpochBook::Want).
+///
+/// - A fit is tried once reports have grown by a fifth, or once measured times drift away from what
+///   is expected (DriftDetector), but not more often than the pause allows. It becomes an epoch if
+///   TryEpoch finds it better.
+/// - Shadow: EpochPlan says what the epoch would change about plans that were reported lately.
+/// - Canary: after LearnerOptions::canary_reports reports about plans that were made with the
+/// epoch,
+///   it becomes active, unless their kernels are estimated worse with it than without it: then it
+///   is rolled back. Without such plans it becomes active after canary_wait.
+/// - Active: a plan that is reported and was made with other constants is made again if the gain
+///   exceeds the noise (the epoch's median error on held-back kernels). If its own reports show the
+///   new plan slower than the old one, the old one comes back; an epoch that is contradicted more
+///   often than confirmed is rolled back.
+/// - A fused kernel that is measured slower than its parts (FusionsToUndo) is taken apart, under
+/// the
+///   same control.
+///
+/// Only reports that count for a plan (TimingsForScope) have any effect on it. Thread-safe, Tick
+/// and Train one at a time. The constructor's arguments outlive it.
+class Learner {
+ public:
+  struct Callbacks {
+    /// What the constants would change about a stored plan. FailedPrecondition: it cannot be
+    /// planned from its key alone.
+    std::function<absl::StatusOr<EpochPlan>(
+        const StoredPlan& plan, const PlanCalibration& calibration, const CancelToken& cancel)>
+        preview;
+    /// Whether the plan must stay: it is pinned.
+    std::function<bool(const Digest& plan)> stays = [](const Digest&) { return false; };
+  };
+
+  Learner(const LearnerOptions& options, Store& plans, TimingStore& timings, EpochBook& book,
+          Callbacks callbacks, Logger& logger, const Clock& clock = Clock::Real());
+
+  /// A report about `stored` was stored. `measured`: the times of its kernels by the caller who
+  /// reported (TimingsOf), all that are kept.
+  void OnReport(const StoredPlan& stored, const std::vector<KernelTimings>& measured);
+
+  /// Does what is due. Call it about once a second.
+  void Tick(const CancelToken& cancel);
+
+  /// Tries a fit for every kind of device with reports, due or not. Returns a line for each.
+  std::vector<std::string> Train(const CancelToken& cancel);
+
+  /// Alarms of DriftDetector so far.
+  int64_t drifts() const;
+
+ private:
+  // The tenant whose plans are meant (empty: shared plans), and the kind of device.
+  using ScopeKey = std::pair<std::string, TimedDevice>;
+  struct RecentPlan {
+    Digest key;
+    FusionMode fusion = FusionMode::kFused;
+    MeasuredPlan measured;
+  };
+  struct Scope {
+    int64_t reports = 0;
+    int64_t fitted_reports = 0;  // when a fit was tried last
+    Nanoseconds next{0};         // no fit before
+    Nanoseconds pause{0};
+    bool drifted = false;
+    std::map<std::string, PageHinkley> drift;  // by voter
+    int64_t drift_epoch = 0;                   // whose expectations they have seen
+    int64_t canary_epoch = 0;                  // that the following are about
+    Nanoseconds canary_since{0};
+    int canary_reports = 0;
+    double canary_error = 0;  // sums of median errors: with the epoch, and with what is in force
+    double usual_error = 0;
+    // Measured plans by graph and voter, the last ones.
+    std::map<std::string, std::vector<RecentPlan>> plans;
+  };
+  // A plan that was to be made again, and how fast it was before.
+  struct Move {
+    Digest old_kernels;
+    PlanCalibration old_calibration;
+    int64_t epoch = 0;
+    std::vector<int> unfused;
+    PlanTime old_time;
+    std::string voter;  // that measured it
+  };
+
+  static std::vector<std::string> ScopesOf(const StoredPlan& stored, const KernelTimings& measured);
+  Scope& ScopeOf(const ScopeKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NoteDrift(const std::vector<KernelTimings>& measured, const PlanCalibration& in_force,
+                 const ScopeKey& key, Scope* scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NotePlan(const StoredPlan& stored, const MeasuredGroups& groups, std::string_view voter,
+                Scope* scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void JudgeCanary(const StoredPlan& stored, const std::vector<KernelTimings>& measured,
+                   const ScopeKey& key, Scope* scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void JudgeMove(const StoredPlan& stored, const MeasuredGroups& groups, std::string_view voter)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AskForMove(const StoredPlan& stored, const MeasuredGroups& groups, std::string_view voter,
+                  const PlanCalibration& in_force) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AskForUndo(const StoredPlan& stored, const MeasuredGroups& groups, std::string_view voter,
+                  const KernelTimings& of, const Scope& scope)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void Want(const StoredPlan& stored, const MeasuredGroups& groups, std::string_view voter,
+            Renewal renewal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  MeasuredGroups GroupsOf(const StoredPlan& stored, const KernelTimings& voter);
+  std::string Fit(const ScopeKey& key, const CancelToken& cancel);
+  void ShowShadow(const Epoch& epoch, const CancelToken& cancel);
+  void EndCanary(const Epoch& epoch);
+
+  const LearnerOptions options_;
+  Store& plans_;
+  TimingStore& timings_;
+  EpochBook& book_;
+  const Callbacks callbacks_;
+  Logger& logger_;
+  const Clock& clock_;
+  mutable Mutex mutex_;
+  std::map<ScopeKey, Scope> scopes_ ABSL_GUARDED_BY(mutex_);
+  std::map<Digest, Move> moves_ ABSL_GUARDED_BY(mutex_);
+  // Plans that were compared with the constants in force, and the epoch of these.
+  std::map<Digest, int64_t> settled_ ABSL_GUARDED_BY(mutex_);
+  // Plans that became slower when a fusion was undone, and how often.
+  std::map<Digest, int> stay_fused_ ABSL_GUARDED_BY(mutex_);
+  // By epoch: changed plans that were measured faster, slower.
+  std::map<int64_t, std::pair<int, int>> verdicts_ ABSL_GUARDED_BY(mutex_);
+  int64_t drifts_ ABSL_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace fusion

@@ -1,0 +1,63 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/statistics/median_interval.h"
+#include "core/bundle/answer.h"
+#include "core/bundle/measured/kernel_timings.h"
+
+namespace fusion {
+
+/// The measured time of one launch of a group.
+struct MeasuredGroup {
+  MedianInterval us;
+  size_t samples = 0;
+};
+
+/// What one voter measured of the groups of a plan, by position in Plan::groups. Groups whose
+/// kernel was not measured, or has no terms, are absent.
+using MeasuredGroups = std::map<int, MeasuredGroup>;
+
+/// Reads the times of a kernel by the voter; nullopt: there are none.
+using ReadKernel =
+    std::function<std::optional<KernelTimings>(const Digest& kernel, const std::string& isa)>;
+
+/// `plan` has neither open dims nor loops.
+MeasuredGroups MeasuredGroupsOf(const Plan& plan, const ReadKernel& read);
+
+/// The time of a run: sums over the launches.
+struct PlanTime {
+  double us = 0;
+  double low_us = 0;  // sums of the ends of 95 % intervals: further apart than the sum's interval
+  double high_us = 0;
+  size_t samples = 0;  // of the launch with fewest
+};
+/// nullopt if a launch was not measured.
+std::optional<PlanTime> PlanTimeOf(const Plan& plan, const MeasuredGroups& groups);
+
+/// A fused group that is slower than its parts.
+struct FusionToUndo {
+  int group = 0;
+  std::string reason;  // with numbers
+};
+
+/// Samples of a group that say something.
+inline constexpr size_t kLeastSamples = 20;
+
+/// Fused groups of `plan` that were measured slower than their nodes with one kernel each.
+///
+/// `parts`: an op-by-op plan of the same graph and what the same voter measured of it; null: it was
+/// not measured. Where all nodes of a group were, the group must be slower than their sum by a
+/// tenth: the low end of its interval beyond the sum of their high ends. Else the estimate of the
+/// parts counts, times the voter's median of measured / estimated over the other groups, of which
+/// there must be four; the group must be slower than that by half. So a machine that is slow as a
+/// whole undoes nothing. Groups need kLeastSamples samples. Groups of one node, in sequence and of
+/// registered kernels are never undone. Pure.
+std::vector<FusionToUndo> FusionsToUndo(const Plan& plan, const MeasuredGroups& groups,
+                                        const Plan* parts, const MeasuredGroups& parts_groups);
+
+}  // namespace fusion

@@ -1,0 +1,84 @@
+#include "server/learning.h"
+
+#include "core/base/threads/named_thread.h"
+
+namespace fusion {
+namespace {
+
+absl::Status LearningIsOff() {
+  return ServerPrecondition("this server does not learn (--learn false)");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Learning>> Learning::Open(const ServerConfig& config,
+                                                         Logger& logger) {
+  std::unique_ptr<Learning> out(new Learning(logger));
+  if (!config.learn) return out;
+  const std::string& store = config.store_dir;
+  absl::StatusOr<std::unique_ptr<EpochBook>> epochs =
+      EpochBook::Open({.path = store.empty() ? "" : StrCat(store, "/epochs"),
+                       .canary_percent = config.canary_percent},
+                      logger);
+  if (!epochs.ok()) return Annotate(epochs.status(), "--store");
+  out->epochs_ = *std::move(epochs);
+  return out;
+}
+
+Learning::~Learning() { Stop(); }
+
+void Learning::Start(Store& store, TimingStore& timings, LatencyBook& book,
+                     FusionPipeline& pipeline) {
+  if (epochs_ == nullptr) return;
+  Learner::Callbacks callbacks{
+      .preview =
+          [&pipeline](const StoredPlan& plan, const PlanCalibration& constants,
+                      const CancelToken& cancel) {
+            return pipeline.Preview(plan, constants, cancel);
+          },
+      .stays = [&store](const Digest& plan) { return store.IsPinned(plan); }};
+  learner_ = std::make_unique<Learner>(LearnerOptions(), store, timings, *epochs_,
+                                       std::move(callbacks), logger_);
+  book.SetListener([this](const StoredPlan& plan, const std::vector<KernelTimings>& measured) {
+    learner_->OnReport(plan, measured);
+  });
+  thread_ = NamedThread("learner", [this] { Work(); });
+}
+
+void Learning::Stop() {
+  stopping_.Cancel();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Learning::Work() {
+  constexpr std::chrono::milliseconds kLook(100);
+  for (int look = 0; stopping_.Check().ok(); ++look) {
+    std::this_thread::sleep_for(kLook);
+    if (look % 10 != 9) continue;
+    MutexLock lock(&working_);
+    learner_->Tick(stopping_);
+  }
+}
+
+EpochList Learning::List(std::optional<std::string_view> tenant) const {
+  return epochs_ == nullptr ? EpochList() : epochs_->List(tenant);
+}
+
+absl::StatusOr<std::vector<std::string>> Learning::Train(const CancelToken& cancel) {
+  if (learner_ == nullptr) return LearningIsOff();
+  MutexLock lock(&working_);
+  return learner_->Train(cancel);
+}
+
+absl::Status Learning::RollBack(int64_t epoch, std::string_view reason) {
+  return epochs_ == nullptr ? LearningIsOff() : epochs_->RollBack(epoch, reason);
+}
+
+LearningStats Learning::Stats() const {
+  if (learner_ == nullptr) return {};
+  LearningStats out = epochs_->Stats();
+  out.drifts = learner_->drifts();
+  return out;
+}
+
+}  // namespace fusion

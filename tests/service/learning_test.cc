@@ -1,0 +1,184 @@
+// What a real fusiond learns from reports: constants, their epochs, and fusions that are undone.
+#include <cmath>
+#include <set>
+
+#include "client/admin_client.h"
+#include "client/client.h"
+#include "core/device/host_isa.h"
+#include "tests/service/server_fixture.h"
+
+namespace fusion {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+class LearningTest : public ServerTest {
+ protected:
+  void Serve(std::vector<std::string> args = {}) {
+    args.insert(args.end(), {"--store", dir_.path("store"), "--canary-percent", "100"});
+    Start(std::move(args));
+    client_ = Client::Connect(daemon_->address()).value();
+    owner_ = Client::Connect(daemon_->local_address()).value();
+  }
+  FusionReply Plan(int64_t width, FusionMode fusion = FusionMode::kFused,
+                   PlanMode mode = PlanMode::kPlanOnly) {
+    FusionRequest request;
+    request.onnx_model = LinearReluModel(width).Bytes();
+    request.target.isa = HostIsaName();
+    request.mode = mode;
+    request.options.fusion = fusion;
+    absl::StatusOr<FusionReply> reply = client_->PlanFusion(request);
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    return *std::move(reply);
+  }
+  // Every launch takes `times` as long as the device spec says.
+  void Report(const FusionReply& reply, const std::vector<double>& launch_us) {
+    LatencyReport report{.plan_key = reply.plan_key,
+                         .kernels = LaunchedKernels(reply.plan),
+                         .threads = reply.plan.threads,
+                         .device = "a machine"};
+    for (size_t i = 0; i < reply.plan.launches.size(); ++i) {
+      std::vector<double> samples;
+      for (double noise : {0.99, 1.0, 1.01, 1.0, 0.995, 1.005, 1.0, 1.0, 1.002, 0.998}) {
+        samples.push_back(launch_us[i] * noise);
+      }
+      report.launches.push_back({.launch = static_cast<int>(i), .samples_us = samples});
+    }
+    const absl::Status sent = client_->ReportLatency(report).status();
+    EXPECT_TRUE(sent.ok()) << sent;
+  }
+  static std::vector<double> EstimatesOf(const FusionReply& reply, double times) {
+    std::vector<double> out;
+    for (const PlanLaunch& launch : reply.plan.launches) {
+      const PlanGroup& group = reply.plan.groups[static_cast<size_t>(launch.group)];
+      out.push_back(group.estimate.time_us * times);
+    }
+    return out;
+  }
+  std::vector<std::string> Train() {
+    auto trained = AdminClient(*owner_).TrainEpochs("a test");
+    EXPECT_TRUE(trained.ok()) << trained.status();
+    if (!trained.ok()) return {};
+    return {trained->outcomes().begin(), trained->outcomes().end()};
+  }
+  std::string StateOf(int64_t number) {
+    for (const Epoch& epoch : client_->ListEpochs().value().epochs) {
+      if (epoch.number == number) return std::string(EpochStateName(epoch.state()));
+    }
+    return "none";
+  }
+
+  std::unique_ptr<Client> client_;
+  std::unique_ptr<Client> owner_;
+};
+
+TEST_F(LearningTest, NewPlansAreMadeWithWhatReportsHaveTaught) {
+  Serve();
+  EXPECT_EQ(client_->ListEpochs().value(), EpochList());
+  EXPECT_THAT(Train(), ElementsAre(HasSubstr("no latencies were reported")));
+  for (int64_t width = 8; width <= 96; width += 8) {
+    const FusionReply planned = Plan(width);
+    EXPECT_EQ(planned.plan.calibration, PlanCalibration());
+    Report(planned, EstimatesOf(planned, 3));
+  }
+  // A fit may have been due by itself before.
+  const std::vector<std::string> outcomes = Train();
+  ASSERT_TRUE(Eventually([&] { return StateOf(1) == "canary"; })) << outcomes.front();
+  const Epoch epoch = client_->ListEpochs().value().epochs.back();
+  EXPECT_EQ(epoch.device.isa, HostIsaName());
+  EXPECT_LT(epoch.after.errors.median, 0.1);
+  EXPECT_NEAR(epoch.before.errors.median, std::log(3), 0.05);
+
+  const FusionReply made = Plan(104);
+  EXPECT_EQ(made.plan.calibration.epoch, 1);
+  EXPECT_EQ(made.plan.calibration.factors, epoch.factors);
+  for (int i = 0; i < 8; ++i) Report(made, EstimatesOf(made, 1));
+  EXPECT_EQ(StateOf(1), "active");
+  EXPECT_EQ(Metric("fusion_epochs{state=\"active\"}"), 1);
+
+  daemon_ = nullptr;
+  Serve();
+  EXPECT_EQ(StateOf(1), "active") << "after a restart";
+  EXPECT_EQ(Plan(112).plan.calibration.epoch, 1);
+  EXPECT_EQ(Plan(8).plan.calibration.epoch, 0) << "plans that are there stay";
+  EXPECT_EQ(client_->ListEpochs().value().epochs.size(), 1U);
+  auto back = AdminClient(*owner_).RollBackEpoch(1, "a test");
+  ASSERT_TRUE(back.ok()) << back.status();
+  EXPECT_EQ(Plan(120).plan.calibration.epoch, 0);
+  EXPECT_EQ(AdminClient(*owner_).RollBackEpoch(9, "").status().code(), absl::StatusCode::kNotFound);
+  EXPECT_EQ(AdminClient(*owner_).RollBackEpoch(1, "").status().code(),
+            absl::StatusCode::kFailedPrecondition);
+}
+
+TEST_F(LearningTest, AFusionThatWasMeasuredSlowerThanItsPartsIsUndone) {
+  Serve();
+  const FusionReply fused = Plan(16, FusionMode::kFused, PlanMode::kCompile);
+  ASSERT_THAT(fused.plan.launches, SizeIs(1));
+  const FusionReply parts = Plan(16, FusionMode::kOpByOp, PlanMode::kCompile);
+  ASSERT_THAT(parts.plan.launches, SizeIs(3));
+  for (int i = 0; i < 3; ++i) Report(parts, {10, 10, 10});
+  for (int i = 0; i < 3; ++i) Report(fused, {30});
+  EXPECT_THAT(Plan(16).plan.launches, SizeIs(1)) << "as fast as its parts";
+  for (int i = 0; i < 12; ++i) Report(fused, {90});
+  FusionReply now;
+  ASSERT_TRUE(Eventually([&] {
+    now = Plan(16, FusionMode::kFused, PlanMode::kCompile);
+    return now.plan.launches.size() == 3;
+  }));
+  EXPECT_EQ(now.plan_key, fused.plan_key);
+  ASSERT_THAT(now.plan.fallbacks, SizeIs(3));
+  EXPECT_THAT(now.plan.fallbacks[0].reason, HasSubstr("MatMul+Add+Relu was measured at 90"));
+  const EpochList list = client_->ListEpochs().value();
+  ASSERT_TRUE(Eventually([&] { return client_->ListEpochs().value().decisions.size() == 2; }));
+  EXPECT_THAT(client_->ListEpochs().value().decisions[0].text, HasSubstr("made again"));
+  // It is measured, and faster: it stays.
+  for (int i = 0; i < 3; ++i) Report(now, {10, 10, 10});
+  EXPECT_THAT(client_->ListEpochs().value().decisions[0].text, HasSubstr("confirmed: measured"));
+  EXPECT_EQ(Metric("fusion_plans_renewed_total{result=\"changed\"}"), 1);
+}
+
+TEST_F(LearningTest, APinnedPlanStays) {
+  Serve();
+  const FusionReply fused = Plan(16, FusionMode::kFused, PlanMode::kCompile);
+  ASSERT_TRUE(AdminClient(*owner_).SetPinned({fused.plan_key}, true).ok());
+  const FusionReply parts = Plan(16, FusionMode::kOpByOp, PlanMode::kCompile);
+  for (int i = 0; i < 3; ++i) Report(parts, {10, 10, 10});
+  for (int i = 0; i < 12; ++i) Report(fused, {90});
+  EXPECT_THAT(client_->ListEpochs().value().decisions, IsEmpty());
+}
+
+TEST_F(LearningTest, AServerThatDoesNotLearnSaysSo) {
+  Start({"--learn", "false"});
+  client_ = Client::Connect(daemon_->address()).value();
+  EXPECT_EQ(client_->ListEpochs().value(), EpochList());
+  owner_ = Client::Connect(daemon_->local_address()).value();
+  const absl::Status refused = AdminClient(*owner_).TrainEpochs("").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_THAT(refused.message(), HasSubstr("--learn false"));
+}
+
+TEST_F(LearningTest, MalformedOrdersAreRefused) {
+  Serve();
+  for (const auto& [train, back] :
+       {std::pair(false, int64_t{0}), {true, int64_t{1}}, {false, int64_t{-1}}}) {
+    v1::SteerEpochsRequest request;
+    request.set_train(train);
+    request.set_roll_back(back);
+    std::string answer;
+    EXPECT_EQ(
+        admin_
+            ->CallBytes("/fusion.v1.FusionAdmin/SteerEpochs", request.SerializeAsString(), &answer)
+            .error_code(),
+        grpc::StatusCode::INVALID_ARGUMENT);
+  }
+  EXPECT_EQ(AdminClient(*client_).TrainEpochs("").status().code(),
+            absl::StatusCode::kPermissionDenied)
+      << "the role admin";
+}
+
+}  // namespace
+}  // namespace fusion
