@@ -108,7 +108,7 @@ class RunningDaemon final : public Daemon {
     pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
     book_ = std::make_unique<LatencyBook>(*store_, *measurements_, *timings_);
-    learning_->Start(*store_, *timings_, *book_, *pipeline_);
+    learning_->Start(*store_, *book_, *pipeline_);
     admission_ = std::make_unique<Admission>(
         AdmissionLimits{.threads = config().request_threads,
                         .spare_threads = SpareOf(config().request_threads),

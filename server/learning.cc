@@ -27,8 +27,7 @@ absl::StatusOr<std::unique_ptr<Learning>> Learning::Open(const ServerConfig& con
 
 Learning::~Learning() { Stop(); }
 
-void Learning::Start(Store& store, TimingStore& timings, LatencyBook& book,
-                     FusionPipeline& pipeline) {
+void Learning::Start(Store& store, LatencyBook& book, FusionPipeline& pipeline) {
   if (epochs_ == nullptr) return;
   Learner::Callbacks callbacks{
       .preview =
@@ -37,7 +36,7 @@ void Learning::Start(Store& store, TimingStore& timings, LatencyBook& book,
             return pipeline.Preview(plan, constants, cancel);
           },
       .stays = [&store](const Digest& plan) { return store.IsPinned(plan); }};
-  learner_ = std::make_unique<Learner>(LearnerOptions(), store, timings, *epochs_,
+  learner_ = std::make_unique<Learner>(LearnerOptions(), store, book.Timings(), *epochs_,
                                        std::move(callbacks), logger_);
   book.SetListener([this](const StoredPlan& plan, const std::vector<KernelTimings>& measured) {
     learner_->OnReport(plan, measured);
@@ -78,6 +77,7 @@ LearningStats Learning::Stats() const {
   if (learner_ == nullptr) return {};
   LearningStats out = epochs_->Stats();
   out.drifts = learner_->drifts();
+  out.measured_over_expected = learner_->MeasuredOverExpected();
   return out;
 }
 

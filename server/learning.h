@@ -23,7 +23,7 @@ namespace fusion {
 ///   ASSIGN_OR_RETURN(learning, Learning::Open(config, logger));
 ///   options.epochs = learning->epochs();
 ///   ... make pipeline and book ...
-///   learning->Start(store, timings, book, pipeline);
+///   learning->Start(store, book, pipeline);
 ///   learning->Stop();
 ///
 /// Thread-safe between Start and Stop.
@@ -39,7 +39,7 @@ class Learning {
 
   /// Listens to the book's reports from now on, and starts the thread. Everything referred to
   /// outlives Stop.
-  void Start(Store& store, TimingStore& timings, LatencyBook& book, FusionPipeline& pipeline);
+  void Start(Store& store, LatencyBook& book, FusionPipeline& pipeline);
   /// Ends the thread. Idempotent.
   void Stop();
 

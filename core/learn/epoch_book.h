@@ -46,11 +46,12 @@ struct EpochBookOptions {
 
 /// State of what a server has learned. Totals count from the start.
 struct LearningStats {
-  std::map<EpochState, int64_t> epochs;  // that are kept
-  int64_t renewals_waiting = 0;          // plans that are to be made again
-  int64_t renewals_changed = 0;          // total that became other plans
-  int64_t renewals_kept = 0;             // total that stayed as they were
-  int64_t drifts = 0;                    // total of alarms (Learner::drifts)
+  std::map<EpochState, int64_t> epochs;                  // that are kept
+  int64_t renewals_waiting = 0;                          // plans that are to be made again
+  int64_t renewals_changed = 0;                          // total that became other plans
+  int64_t renewals_kept = 0;                             // total that stayed as they were
+  int64_t drifts = 0;                                    // total of alarms (Learner::drifts)
+  std::map<TimedDevice, double> measured_over_expected;  // Learner::MeasuredOverExpected
 };
 
 /// The epochs of a server, which of them is in force, the stored plans that are to be made again,
@@ -119,7 +120,7 @@ class EpochBook {
   /// What callers of `tenant` may see: epochs of shared plans without the plans, and their own; no
   /// decisions. nullopt: everything.
   EpochList List(std::optional<std::string_view> tenant) const;
-  /// Without drifts.
+  /// Without what Learner knows.
   LearningStats Stats() const;
   int64_t wanted() const { return wanted_.load(std::memory_order_relaxed); }
 

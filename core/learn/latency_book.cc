@@ -155,6 +155,16 @@ std::vector<KernelTimings> LatencyBook::AddTimes(std::vector<KernelTimings> repo
   return reported;
 }
 
+// Reads under the lock, so that a damaged record is not deleted after Add has written a sound one.
+TimingSource LatencyBook::Timings() {
+  return {.keys = [this] { return timings_.Keys(); },
+          .read =
+              [this](const Digest& key) {
+                MutexLock lock(&MutexOf(key));
+                return timings_.Get(key);
+              }};
+}
+
 absl::StatusOr<std::vector<DeviceAccuracy>> LatencyBook::Accuracy(
     std::string_view tenant, const CancelToken& cancel,
     const std::function<absl::Status()>& before) {
@@ -165,12 +175,8 @@ absl::StatusOr<std::vector<DeviceAccuracy>> LatencyBook::Accuracy(
   }
   absl::Cleanup done = [this] { fitting_ = false; };
   RETURN_IF_ERROR(before());
-  // Under the lock, so that a damaged record is not deleted after Add has written a sound one.
-  auto read = [this](const Digest& key) {
-    MutexLock lock(&MutexOf(key));
-    return timings_.Get(key);
-  };
-  return FitDevices(timings_.Keys(), read, tenant, cancel);
+  const TimingSource timings = Timings();
+  return FitDevices(timings.keys(), timings.read, tenant, cancel);
 }
 
 // Under the lock, so that it does not delete what Add has just written.

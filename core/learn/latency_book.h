@@ -12,6 +12,7 @@
 #include "core/bundle/measured/accuracy.h"
 #include "core/cache/record_store.h"
 #include "core/cache/store.h"
+#include "core/learn/observations.h"
 
 namespace fusion {
 
@@ -53,6 +54,9 @@ class LatencyBook {
   /// ResourceExhausted, Unavailable: it cannot be stored.
   absl::StatusOr<int64_t> Add(const LatencyReport& report, std::string_view tenant,
                               bool trusted = false);
+
+  /// The timings of all reports. The book must outlive the result.
+  TimingSource Timings();
 
   /// As FitDevices, of the timings of all reports. One call at a time: others wait, as long as
   /// `cancel` allows. `before` is called when it is this one's turn; its error ends the call. Use

@@ -67,11 +67,11 @@ void Bound(size_t most, std::map<Key, Value>* map) {
 
 }  // namespace
 
-Learner::Learner(const LearnerOptions& options, Store& plans, TimingStore& timings, EpochBook& book,
+Learner::Learner(const LearnerOptions& options, Store& plans, TimingSource timings, EpochBook& book,
                  Callbacks callbacks, Logger& logger, const Clock& clock)
     : options_(options),
       plans_(plans),
-      timings_(timings),
+      timings_(std::move(timings)),
       book_(book),
       callbacks_(std::move(callbacks)),
       logger_(logger),
@@ -80,6 +80,23 @@ Learner::Learner(const LearnerOptions& options, Store& plans, TimingStore& timin
 int64_t Learner::drifts() const {
   MutexLock lock(&mutex_);
   return drifts_;
+}
+
+std::map<TimedDevice, double> Learner::MeasuredOverExpected() const {
+  std::vector<std::pair<int64_t, const std::pair<const ScopeKey, Scope>*>> found;
+  MutexLock lock(&mutex_);
+  for (const auto& entry : scopes_) {
+    if (entry.first.first.empty() && entry.second.distances > 0) {
+      found.emplace_back(entry.second.reports, &entry);
+    }
+  }
+  std::sort(found.begin(), found.end(), std::greater<>());
+  if (found.size() > kMaxShownDevices) found.resize(kMaxShownDevices);
+  std::map<TimedDevice, double> out;
+  for (const auto& [reports, entry] : found) {
+    out[entry->first.second] = std::exp(entry->second.distance);
+  }
+  return out;
 }
 
 // The scopes that a report counts for: that of the plan first.
@@ -111,7 +128,7 @@ MeasuredGroups Learner::GroupsOf(const StoredPlan& stored, const KernelTimings& 
     name.machine = voter.machine;
     name.tenant = voter.tenant;
     name.trusted = voter.trusted;
-    return timings_.Get(KeyOf(name));
+    return timings_.read(KeyOf(name));
   });
 }
 
@@ -145,11 +162,18 @@ void Learner::NoteDrift(const std::vector<KernelTimings>& measured, const PlanCa
                         const ScopeKey& key, Scope* scope) {
   std::vector<double> distances = Distances(measured, in_force.factors);
   if (distances.empty()) return;
-  if (std::exchange(scope->drift_epoch, in_force.epoch) != in_force.epoch) scope->drift.clear();
+  if (std::exchange(scope->drift_epoch, in_force.epoch) != in_force.epoch) {
+    scope->drift.clear();
+    scope->distances = 0;
+  }
   const std::string voter = VoterName(measured.front());
   if (!scope->drift.contains(voter)) Bound(kMaxVoters - 1, &scope->drift);
   PageHinkley& detector = scope->drift.try_emplace(voter, DriftDetector()).first->second;
-  if (!detector.Add(Quantile(std::move(distances), 0.5))) return;
+  const double distance = Quantile(std::move(distances), 0.5);
+  // Starts as the mean of the first ones.
+  const double weight = 1.0 / static_cast<double>(std::min<int64_t>(++scope->distances, 32));
+  scope->distance += weight * (distance - scope->distance);
+  if (!detector.Add(distance)) return;
   ++drifts_;
   scope->drifted = true;
   scope->pause = options_.first_pause;
@@ -372,9 +396,8 @@ std::string Learner::Fit(const ScopeKey& key, const CancelToken& cancel) {
       for (const RecentPlan& plan : recent) plans.back().push_back(plan.measured);
     }
   }
-  auto observations = ReadObservations(
-      timings_.Keys(), [this](const Digest& timing) { return timings_.Get(timing); },
-      TimingsForScope(tenant), cancel);
+  auto observations =
+      ReadObservations(timings_.keys(), timings_.read, TimingsForScope(tenant), cancel);
   if (!observations.ok()) return StrCat(what, Message(observations.status()));
   auto of = observations->find(device);
   if (of == observations->end()) return StrCat(what, "no times are stored");

@@ -13,11 +13,11 @@
 #include "core/base/threads/cancel.h"
 #include "core/base/threads/mutex.h"
 #include "core/benefit/calibrate/robust.h"
-#include "core/cache/record_store.h"
 #include "core/cache/store.h"
 #include "core/learn/epoch_book.h"
 #include "core/learn/epoch_trial.h"
 #include "core/learn/measured_groups.h"
+#include "core/learn/observations.h"
 
 namespace fusion {
 
@@ -63,7 +63,7 @@ class Learner {
     std::function<bool(const Digest& plan)> stays = [](const Digest&) { return false; };
   };
 
-  Learner(const LearnerOptions& options, Store& plans, TimingStore& timings, EpochBook& book,
+  Learner(const LearnerOptions& options, Store& plans, TimingSource timings, EpochBook& book,
           Callbacks callbacks, Logger& logger, const Clock& clock = Clock::Real());
 
   /// A report about `stored` was stored. `measured`: the times of its kernels by the caller who
@@ -75,6 +75,12 @@ class Learner {
 
   /// Tries a fit for every kind of device with reports, due or not. Returns a line for each.
   std::vector<std::string> Train(const CancelToken& cancel);
+
+  /// How far measured times of shared plans are from what the constants in force expect, by kind of
+  /// device: at most kMaxShownDevices, those with most reports. exp of the moving average of ln,
+  /// with the weight 1/32 for a report; 1: as expected.
+  std::map<TimedDevice, double> MeasuredOverExpected() const;
+  static constexpr size_t kMaxShownDevices = 16;
 
   /// Alarms of DriftDetector so far.
   int64_t drifts() const;
@@ -95,7 +101,9 @@ class Learner {
     bool drifted = false;
     std::map<std::string, PageHinkley> drift;  // by voter
     int64_t drift_epoch = 0;                   // whose expectations they have seen
-    int64_t canary_epoch = 0;                  // that the following are about
+    double distance = 0;                       // moving average of ln(measured / expected)
+    int64_t distances = 0;
+    int64_t canary_epoch = 0;  // that the following are about
     Nanoseconds canary_since{0};
     int canary_reports = 0;
     double canary_error = 0;  // sums of median errors: with the epoch, and with what is in force
@@ -137,7 +145,7 @@ class Learner {
 
   const LearnerOptions options_;
   Store& plans_;
-  TimingStore& timings_;
+  const TimingSource timings_;
   EpochBook& book_;
   const Callbacks callbacks_;
   Logger& logger_;

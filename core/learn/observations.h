@@ -39,6 +39,11 @@ struct DeviceObservations {
 
 /// Reads the timings with a key; nullopt: there are none.
 using ReadTimings = std::function<std::optional<KernelTimings>(const Digest& key)>;
+/// Where timings are read from. Thread-safe.
+struct TimingSource {
+  std::function<std::vector<Digest>()> keys;  // the latest report first
+  ReadTimings read;
+};
 /// Whether the timings count.
 using CountsTimings = std::function<bool(const KernelTimings& timings)>;
 

@@ -42,8 +42,7 @@ absl::StatusOr<RemadePlan> FusionPipeline::Remake(const ClaimedPlan& claimed,
   RETURN_IF_ERROR(cancel.Check());
   if (IsDetour(claimed.plan.plan)) {
     return Unverified(
-        "a kernel of it failed or was slow where it was made, and it was planned "
-        "around that");
+        "a kernel of it failed where it was made, or was slow, and it was planned around that");
   }
   if (claimed.plan.plan.calibration.epoch > 0) {
     return Unverified("it was planned with constants that were measured where it was made");

@@ -282,6 +282,16 @@ ACCURACY = Dashboard("accuracy", "fusiond: model accuracy", "Do runtimes report 
               {"GetReport": or_zero(rate('grpc_server_started_total{grpc_method="GetReport"}')),
                "GetAccuracy": or_zero(rate('grpc_server_started_total{grpc_method="GetAccuracy"}'))}),
     ],
+    "What is learned": [
+        Panel("Measured / expected", "none", "By kind of device, with the constants in force; 1 is as expected.",
+              {"{{target}}, {{threads}} threads": "max by (target, threads) (fusion_measured_over_expected)"}),
+        Panel("Epochs", "none", "Sets of fitted constants that are kept. fusionctl epochs shows them.",
+              {"{{state}}": "sum by (state) (fusion_epochs)"}, stacked=True),
+        Panel("Plans made again", "cps", "changed: other constants make a better plan, or a fusion was slower than its parts.",
+              {"{{result}}": rate("fusion_plans_renewed_total", "result")}),
+        Panel("Drift alarms", "none", "Latencies of a machine moved away from what is expected.",
+              {"alarms": "sum(increase(fusion_drift_alarms_total[1h]))"}),
+    ],
     "What is kept": [
         Panel("Plans with latencies", "none", "Plans for which runtimes have reported.", {"plans": "sum(fusion_measurements_plans)"}),
         Panel("Kernels with latencies", "none", "Each counts once for every machine that measured it. fusionctl report --accuracy compares them.",

@@ -146,6 +146,15 @@ void ReadLearning(const ServerSnapshot& now, std::vector<MetricFamily>* out) {
                          MetricType::Counter)
                      .Add({}, stats.drifts)
                      .Take());
+  Reading ratio("fusion_measured_over_expected",
+                "Measured times divided by what the constants in force expect, by kind of device.");
+  for (const auto& [device, value] : stats.measured_over_expected) {
+    ratio.Add({{"target", device.target},
+               {"isa", device.isa},
+               {"threads", StrCat(device.threads)}},
+              value);
+  }
+  out->push_back(ratio.Take());
 }
 
 void ReadWorkers(const ServerSnapshot& now, std::vector<MetricFamily>* out) {

@@ -39,6 +39,8 @@ FREE = series("fusion_store_free_bytes")
 EXPIRES = series("fusion_tls_certificate_expiry_seconds")
 RESTARTS = series("fusion_worker_restarts_total")
 REPORTS = series("fusion_measurements_ingested_total", result="ok")
+RATIO = series("fusion_measured_over_expected", isa="avx2", target="toy", threads="1")
+DRIFTS = series("fusion_drift_alarms_total")
 COMPILE_BOUNDS = ("1", "10", "30", "100")
 
 
@@ -53,6 +55,8 @@ def stage_slow(stage):
 HEALTHY = {
     series("up"): steady(1),
     series("fusion_ready"): steady(1),
+    RATIO: steady(1.2),
+    DRIFTS: steady(0),
     series("grpc_server_started_total", grpc_method="PlanFusion"): grows(600),
     series("grpc_server_handled_total", grpc_code="OK"): grows(590),
     series("grpc_server_handled_total", grpc_code="INVALID_ARGUMENT"): grows(10),
@@ -114,6 +118,9 @@ BROKEN = [
     Case("a tenth of the compiles run out of memory", {compiles("oom"): grows(4)}, "FusionCompilesDie", 15, 3),
     Case("compiles take longer than 30 s", above("fusion_compile_seconds", COMPILE_BOUNDS, stage="compile"),
          "FusionCompileSlow", 25, 8),
+    Case("a device that is slower than expected", {RATIO: steady(1.7)}, "FusionEstimatesOff", 75, 50),
+    Case("a device that is faster than expected", {RATIO: steady(0.5)}, "FusionEstimatesOff", 75, 50),
+    Case("a drift", {DRIFTS: "0x20 1x" + str(MINUTES - 21)}, "FusionDrift", 40, 22),
     Case("a kernel in quarantine", {series("fusion_quarantined_kernels"): steady(1)}, "FusionKernelsQuarantined", 8, 3),
     Case("a worker that dies each minute", {RESTARTS: grows(3)}, "FusionWorkersRestart", 25, 4),
 ]

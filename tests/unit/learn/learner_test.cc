@@ -43,7 +43,10 @@ class LearnerTest : public testing::Test {
           EpochPlan{.plan_key = plan.key, .old_us = 2, .new_us = 1, .verdict = "would change"});
     };
     return std::make_unique<Learner>(
-        LearnerOptions(), store_, timings_, *book_,
+        LearnerOptions(), store_,
+        TimingSource{.keys = [this] { return timings_.Keys(); },
+                     .read = [this](const Digest& key) { return timings_.Get(key); }},
+        *book_,
         Learner::Callbacks{.preview = preview,
                            .stays = [this](const Digest& plan) { return plan == pinned_; }},
         Logger::Silent(), clock_);
@@ -62,7 +65,8 @@ class LearnerTest : public testing::Test {
       const int kernel = model * 100 + k + version * 10000;
       plan.kernels.push_back({.key = Sha256(StrCat("kernel ", kernel)), .isa = "avx2"});
       PlanGroup group{.nodes = {2 * k, 2 * k + 1}, .label = StrCat("Op", k), .kernel = k};
-      group.terms = TermsOfKernel(kernel);
+      // Parts take as long as what they are parts of.
+      group.terms = TermsOfKernel(mode == FusionMode::kOpByOp ? model * 100 + k : kernel);
       group.form = "element-wise";
       group.bound = "memory";
       group.estimate.time_us = TimeOf(group.terms, {});
@@ -297,7 +301,7 @@ TEST_F(LearnerTest, TenThousandNoisyReportsUndoNothing) {
   EXPECT_THAT(book_->List(std::nullopt).decisions, IsEmpty());
 }
 
-TEST_F(LearnerTest, WithMeasuredPartsNoiseUndoesNothingAndASlowFusionIs) {
+TEST_F(LearnerTest, BesideMeasuredPartsNoiseUndoesNothingAndASlowFusionIsUndone) {
   auto learner = MakeLearner();
   const auto parts = Put(1, {}, /*version=*/2, FusionMode::kOpByOp);
   const auto plan = Put(1);
@@ -306,6 +310,10 @@ TEST_F(LearnerTest, WithMeasuredPartsNoiseUndoesNothingAndASlowFusionIs) {
     Report(*learner, *plan, {}, 0.3);
   }
   EXPECT_EQ(book_->wanted(), 0);
+  for (int i = 0; i < 50; ++i) Report(*learner, *plan, {}, 0.1, "t", true, {{3, 1.5}});
+  const std::optional<Renewal> renewal = book_->Take(plan->key);
+  ASSERT_TRUE(renewal.has_value()) << "slower by half as its measured parts";
+  EXPECT_THAT(renewal->unfuse.at(6), HasSubstr("its parts at"));
 }
 
 TEST_F(LearnerTest, TrainingSaysWhyNothingCameOfIt) {
