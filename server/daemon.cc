@@ -17,7 +17,9 @@
 #include "core/compile/quarantine.h"
 #include "core/compile/toolchain.h"
 #include "core/compile/worker_pool.h"
+#include "core/device/host_cpu.h"
 #include "core/learn/latency_book.h"
+#include "core/learn/race_timings.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/plan/rules/rule_match.h"
 #include "core/wire/options/registered_kernels.h"
@@ -101,10 +103,12 @@ class RunningDaemon final : public Daemon {
     pipeline_options_.planning.spare_threads = kSparePlannings;
     pipeline_options_.builds.spare_threads = kSpareBuilds;
     pipeline_options_.builds.linger = linger;
+    book_ = std::make_unique<LatencyBook>(*store_, *measurements_, *timings_);
+    race_timings_ = std::make_unique<RaceTimings>(*book_, specs, HostCpu());
+    pipeline_options_.builds.on_timed = [this](const KernelTimings& t) { race_timings_->Add(t); };
     capabilities_ = CapabilitiesOf(config(), specs, *toolchain_, pipeline_options_);
     pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
-    book_ = std::make_unique<LatencyBook>(*store_, *measurements_, *timings_);
     admission_ = std::make_unique<Admission>(
         AdmissionLimits{.threads = config().request_threads,
                         .spare_threads = SpareOf(config().request_threads),
@@ -493,8 +497,9 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<JobMemory> job_memory_;  // of pipeline_
   PipelineOptions pipeline_options_;
   Capabilities capabilities_;  // of CapabilitiesOf: some fields are empty
-  std::unique_ptr<FusionPipeline> pipeline_;
   std::unique_ptr<LatencyBook> book_;
+  std::unique_ptr<RaceTimings> race_timings_;
+  std::unique_ptr<FusionPipeline> pipeline_;
   std::unique_ptr<ResponseCache> warm_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<GrpcServer> grpc_;

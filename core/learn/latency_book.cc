@@ -61,6 +61,21 @@ KernelReport ReportOf(const Plan& plan, const KernelUse& use, const PlanMeasurem
   return out;
 }
 
+// The same calls and runs, none of them timed.
+LatencyReport WithoutSamples(const LatencyReport& report) {
+  auto all = [](int64_t calls, const std::vector<double>& samples_us) {
+    return std::max(calls, static_cast<int64_t>(samples_us.size()));
+  };
+  LatencyReport out = report;
+  for (LaunchLatency& launch : out.launches) {
+    launch.calls = all(launch.calls, launch.samples_us);
+    launch.samples_us.clear();
+  }
+  out.runs = all(out.runs, out.run_samples_us);
+  out.run_samples_us.clear();
+  return out;
+}
+
 int64_t SentBytes(const PlanReport& report) {
   constexpr int64_t kPlanBytes = 256;
   constexpr int64_t kKernelBytes = 160;
@@ -122,33 +137,63 @@ LatencyBook::LatencyBook(Store& plans, MeasurementStore& measurements, TimingSto
     : plans_(plans), measurements_(measurements), timings_(timings), clock_(clock) {}
 
 absl::StatusOr<int64_t> LatencyBook::Add(const LatencyReport& report, std::string_view tenant) {
+  return StoreReport(report, {}, tenant);
+}
+
+absl::StatusOr<AddedReport> LatencyBook::Add(const LatencyReport& report,
+                                             const ReportOrigin& origin, std::string_view tenant) {
+  if (origin.id.empty()) {
+    ASSIGN_OR_RETURN(int64_t samples, StoreReport(report, origin, tenant));
+    return AddedReport{.samples = samples};
+  }
+  MutexLock one(&id_mutexes_[Sha256(origin.id).bytes[0] % id_mutexes_.size()]);
+  {
+    MutexLock lock(&recent_mutex_);
+    if (recent_.Has(tenant, origin.id)) return AddedReport{.duplicate = true};
+  }
+  ASSIGN_OR_RETURN(int64_t samples, StoreReport(report, origin, tenant));
+  MutexLock lock(&recent_mutex_);
+  recent_.Add(tenant, origin.id);
+  return AddedReport{.samples = samples};
+}
+
+absl::StatusOr<int64_t> LatencyBook::StoreReport(const LatencyReport& report,
+                                                 const ReportOrigin& origin,
+                                                 std::string_view tenant) {
   Found<StoredPlan> stored = plans_.GetPlan({report.plan_key});
   if (!stored) return NoPlan(report.plan_key);
   const Plan& plan = stored.value->plan;
   RETURN_IF_ERROR(CheckFits(report, plan));
+  const bool busy = origin.background_load > kMaxBackgroundLoad;
+  const LatencyReport kept = busy ? WithoutSamples(report) : report;
   const int64_t now_ms = UnixMilliseconds(clock_);
   int64_t samples = 0;
   {
     MutexLock lock(&MutexOf(report.plan_key));
     PlanMeasurements known = measurements_.Get(report.plan_key).value_or(PlanMeasurements{});
-    samples = AddReport(report, plan, now_ms, &known);
+    samples = AddReport(kept, plan, now_ms, &known);
     RETURN_IF_ERROR(measurements_.Put(report.plan_key, known));
   }
-  AddTimes(report, *stored.value, tenant, now_ms);
+  if (!busy) AddTimes(kept, origin, *stored.value, tenant, now_ms);
   return samples;
 }
 
 // The report is stored already. Times of kernels that cannot be stored are left out: a caller who
 // sent the report again would have it counted twice.
-void LatencyBook::AddTimes(const LatencyReport& report, const StoredPlan& stored,
-                           std::string_view tenant, int64_t now_ms) {
-  for (const KernelTimings& times : TimingsOf(report, stored, tenant, now_ms)) {
-    const Digest key = KeyOf(times);
-    MutexLock lock(&MutexOf(key));
-    KernelTimings all = timings_.Get(key).value_or(KernelTimings{});
-    AddTimings(times, &all);
-    timings_.Put(key, all).IgnoreError();
+void LatencyBook::AddTimes(const LatencyReport& report, const ReportOrigin& origin,
+                           const StoredPlan& stored, std::string_view tenant, int64_t now_ms) {
+  for (KernelTimings& times : TimingsOf(report, stored, tenant, now_ms)) {
+    times.clock_ghz = origin.clock_ghz;
+    Note(times).IgnoreError();
   }
+}
+
+absl::Status LatencyBook::Note(const KernelTimings& timings) {
+  const Digest key = KeyOf(timings);
+  MutexLock lock(&MutexOf(key));
+  KernelTimings all = timings_.Get(key).value_or(KernelTimings{});
+  AddTimings(timings, &all);
+  return timings_.Put(key, all);
 }
 
 absl::StatusOr<std::vector<DeviceAccuracy>> LatencyBook::Accuracy(

@@ -10,8 +10,10 @@
 #include "core/base/threads/cancel.h"
 #include "core/base/threads/mutex.h"
 #include "core/bundle/measured/accuracy.h"
+#include "core/bundle/measured/report_origin.h"
 #include "core/cache/record_store.h"
 #include "core/cache/store.h"
+#include "core/learn/recent_reports.h"
 
 namespace fusion {
 
@@ -23,6 +25,12 @@ absl::Status CheckFits(const LatencyReport& report, const Plan& plan);
 /// Measured and estimated times of each kernel of a plan. `measurements` must be of the kernels
 /// that the plan launches now (PlanMeasurements::kernels).
 PlanReport MakeReport(const StoredPlan& stored, const PlanMeasurements& measurements);
+
+/// What became of a report.
+struct AddedReport {
+  int64_t samples = 0;     // that are used
+  bool duplicate = false;  // a report with its id was stored before; this one was not
+};
 
 /// Latencies that runtimes report for the plans of this server. Validates and stores reports, and
 /// compares them with the estimates.
@@ -44,6 +52,16 @@ class LatencyBook {
   /// does not have the plan (any more), or see CheckFits. InvalidArgument: see CheckFits.
   /// ResourceExhausted, Unavailable: it cannot be stored.
   absl::StatusOr<int64_t> Add(const LatencyReport& report, std::string_view tenant);
+
+  /// The same for a report with `origin`. One whose id is among the newest of the tenant
+  /// (RecentReports) is not stored again; the ids are lost with the process. One that was measured
+  /// under more than kMaxBackgroundLoad gives no samples: its calls and runs are counted.
+  absl::StatusOr<AddedReport> Add(const LatencyReport& report, const ReportOrigin& origin,
+                                  std::string_view tenant);
+
+  /// Adds times of a kernel that this server measured itself (KernelTimings::tenant is empty).
+  /// Errors as RecordStore::Put; the times so far stay.
+  absl::Status Note(const KernelTimings& timings);
 
   /// As FitDevices, of the timings of all reports. One call at a time: others wait, as long as
   /// `cancel` allows. `before` is called when it is this one's turn; its error ends the call. Use
@@ -78,8 +96,10 @@ class LatencyBook {
  private:
   std::optional<PlanMeasurements> ReadCurrent(const Digest& plan, const Digest& kernels);
   void ForgetUnlessThere(const Digest& plan);
-  void AddTimes(const LatencyReport& report, const StoredPlan& stored, std::string_view tenant,
-                int64_t now_ms);
+  absl::StatusOr<int64_t> StoreReport(const LatencyReport& report, const ReportOrigin& origin,
+                                      std::string_view tenant);
+  void AddTimes(const LatencyReport& report, const ReportOrigin& origin, const StoredPlan& stored,
+                std::string_view tenant, int64_t now_ms);
   Mutex& MutexOf(const Digest& key) { return mutexes_[key.bytes[0] % mutexes_.size()]; }
 
   Store& plans_;
@@ -89,6 +109,11 @@ class LatencyBook {
   std::atomic<bool> fitting_ = false;  // during Accuracy
   // A read-modify-write of a record holds the mutex of its key, never two of them.
   std::array<Mutex, 16> mutexes_;
+  // Held while a report with an id is stored, by its id, before any of `mutexes_`: the second of
+  // two equal reports waits for the outcome of the first.
+  std::array<Mutex, 16> id_mutexes_;
+  Mutex recent_mutex_;
+  RecentReports recent_ ABSL_GUARDED_BY(recent_mutex_);
 };
 
 }  // namespace fusion

@@ -2,6 +2,7 @@
 
 #include "core/benefit/calibrate/kernel_form.h"
 #include "core/benefit/calibrate/terms.h"
+#include "core/benefit/estimate.h"
 
 namespace fusion {
 
@@ -25,6 +26,13 @@ void NoteTerms(const DeviceSpec& device, PlannedModel* model) {
     group.terms =
         TermsOf(group.estimate, model->plan.kernels[k].phases, facts[k].product_type, device);
   }
+}
+
+KernelFacts FactsOf(const Schedule& schedule, const Estimate& estimate, const DeviceSpec& device) {
+  return {.bound = BoundOf(estimate, device),
+          .form = FormOf(schedule),
+          .terms = TermsOf(estimate, static_cast<int>(schedule.phases.size()),
+                           ProductTypeOf(schedule, device), device)};
 }
 
 }  // namespace fusion

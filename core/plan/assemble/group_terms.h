@@ -11,4 +11,13 @@ namespace fusion {
 /// costs.
 void NoteTerms(const DeviceSpec& device, PlannedModel* model);
 
+/// What a benefit model is fitted by: as in PlanGroup.
+struct KernelFacts {
+  std::string bound;
+  std::string form;
+  CostTerms terms;
+};
+/// The facts of a generated kernel. `device`: the spec that `estimate` was made with.
+KernelFacts FactsOf(const Schedule& schedule, const Estimate& estimate, const DeviceSpec& device);
+
 }  // namespace fusion
