@@ -59,8 +59,8 @@ class LatencyBook {
   absl::StatusOr<AddedReport> Add(const LatencyReport& report, const ReportOrigin& origin,
                                   std::string_view tenant);
 
-  /// Adds times of a kernel that this server measured itself (KernelTimings::tenant is empty).
-  /// Errors as RecordStore::Put; the times so far stay.
+  /// Adds times of a kernel, for Accuracy: of a report, or what this server measured itself. Errors
+  /// as RecordStore::Put; the times so far stay.
   absl::Status Note(const KernelTimings& timings);
 
   /// As FitDevices, of the timings of all reports. One call at a time: others wait, as long as

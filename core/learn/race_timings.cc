@@ -9,7 +9,6 @@ void RaceTimings::Add(KernelTimings timings) const {
   host.isa = timings.device.isa;
   absl::StatusOr<DeviceSpec> spec = ResolveTarget(specs_, host, /*warning=*/nullptr);
   if (!spec.ok() || spec->name != timings.device.target) return;
-  timings.tenant.clear();
   timings.last_report_unix_ms = UnixMilliseconds(clock_);
   book_.Note(timings).IgnoreError();
 }

@@ -8,8 +8,8 @@
 
 namespace fusion {
 
-/// Stores what searches for tiles measure on this machine like the reports of a runtime, as those
-/// of the server itself (KernelTimings::tenant is empty). Thread-safe. `book` must outlive it.
+/// Stores what searches for tiles measure on this machine like the reports of a runtime.
+/// Thread-safe. `book` must outlive it.
 class RaceTimings {
  public:
   /// `specs`: all device specs. `host`: this machine (HostCpu).

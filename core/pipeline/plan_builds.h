@@ -72,9 +72,9 @@ struct PlanBuildsOptions {
   /// another search would disturb its measurements. Chosen: at level 3 the last of 8 starts after
   /// half an hour.
   size_t search_queue = 8;
-  /// Gets the times of each kernel that a search has run on this machine, with `tenant` empty and
-  /// without the time of the report. May be empty. Called on the thread of the searches, between
-  /// two races.
+  /// Gets the times of each kernel that a search has run on this machine, without the time of the
+  /// report. `tenant` is empty, or that of the plan where plans belong to tenants. May be empty.
+  /// Called on the thread of the searches, between two races.
   std::function<void(const KernelTimings&)> on_timed = nullptr;
   /// Grace period before an abandoned build is cancelled. Its kernels are then cancelled, unless
   /// other builds want them; kernels that are finished by then are published.

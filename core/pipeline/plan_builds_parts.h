@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/key_field.h"
 #include "core/device/host_cpu.h"
 #include "core/pipeline/plan_builds.h"
 
@@ -156,6 +157,7 @@ class PlanBuilds::Bench final : public TileBench {
     KernelTimings timings{.device = {plan.target, plan.isa, plan.threads},
                           .kernel = tiling.job.key,
                           .machine = HostCpuName(),
+                          .tenant = std::string(TenantOfKey(stored_.full_key)),
                           .model_name = stored_.model_name,
                           .bound = tiling.bound,
                           .form = tiling.form,

@@ -19,7 +19,6 @@ class RaceTimingsTest : public testing::Test {
     KernelTimings out{.device = {target, "avx512", 2},
                       .kernel = Sha256("kernel"),
                       .machine = "this machine",
-                      .tenant = "somebody",
                       .model_name = "mlp",
                       .bound = "memory",
                       .form = "product",
@@ -31,7 +30,8 @@ class RaceTimingsTest : public testing::Test {
   // A machine that has a spec of its own.
   static Target Host() {
     for (const DeviceSpec& spec : BuiltInSpecs().value()) {
-      if (spec.vendor.empty() || spec.kind != "CPU" || spec.vector_bytes != 64) continue;
+      const bool named = !spec.vendor.empty() && !spec.models.empty();
+      if (!named || spec.kind != "CPU" || VectorLevel(spec.isa) != Isa::kAvx512) continue;
       return {.vendor = spec.vendor, .family = spec.family, .model = spec.models.at(0)};
     }
     return {};
@@ -39,7 +39,9 @@ class RaceTimingsTest : public testing::Test {
   static std::string HostSpec() {
     Target host = Host();
     host.isa = "avx512";
-    return ResolveTarget(BuiltInSpecs().value(), host, nullptr)->name;
+    std::string name = ResolveTarget(BuiltInSpecs().value(), host, nullptr)->name;
+    EXPECT_NE(name, "generic-avx512");
+    return name;
   }
 
   FakeClock clock_;
