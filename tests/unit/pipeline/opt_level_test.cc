@@ -154,6 +154,13 @@ TEST_F(OptLevelTest, TimesOfRacesAreToldWithTheFactsOfTheirKernels) {
     EXPECT_EQ(found->terms, plan.groups[static_cast<size_t>(launch.group)].terms)
         << "the same facts as in the plan that took it";
   }
+  timed.clear();
+  const std::string other = Mlp(80);
+  PlanRequest own = Request(other, 1);
+  own.options.tenant = "shop";
+  ASSERT_TRUE(pipeline.PlanFusion(own, patient_).ok());
+  EXPECT_FALSE(timed.empty());
+  for (const KernelTimings& t : timed) EXPECT_EQ(t.tenant, "shop");
 }
 
 TEST_F(OptLevelTest, TheFastestStaysAndIsAnsweredFromTheStoreFromThenOn) {
