@@ -130,8 +130,8 @@ TEST_F(OptLevelCommandTest, TuneSaysWhatItGainedAndThePlanIsUsed) {
 
 TEST_F(OptLevelCommandTest, WhatTuneMeasuresCountsLikeReports) {
   const std::string store = dir_.path("store");
-  const ProgramResult result = BareCtl(
-      {"tune", Model(), "--threads", "1", "--opt-level", "1", "--store", store, "--json"});
+  const ProgramResult result =
+      BareCtl({"tune", Model(), "--threads", "1", "--opt-level", "1", "--store", store, "--json"});
   ASSERT_EQ(result.code, 0) << result.err;
   const Json tuned = Json::parse(result.out, nullptr, false)["tune"];
   int64_t timed = 0;
