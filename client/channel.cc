@@ -16,7 +16,8 @@ std::string ServiceConfig(int attempts) {
                 R"("retryPolicy":{"maxAttempts":)", std::min(attempts, 5),
                 R"(,"initialBackoff":"0.1s","maxBackoff":"2s","backoffMultiplier":2,)",
                 R"("retryableStatusCodes":["UNAVAILABLE"]}},)",
-                R"({"name":[{"service":"fusion.v1.FusionService","method":"ReportLatency"}]}]})");
+                R"({"name":[{"service":"fusion.v1.FusionService","method":"ReportLatency"},)",
+                R"({"service":"fusion.v1.FusionService","method":"ReportLatencies"}]}]})");
 }
 
 // gRPC 1.51 ends its event engine with the last channel, and now and then waits for ever for the

@@ -26,6 +26,7 @@
 #include "core/wire/options/options.h"
 #include "core/wire/options/target.h"
 #include "core/wire/report.h"
+#include "core/wire/report_origin.h"
 #include "core/wire/stored_texts.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
 
@@ -37,11 +38,6 @@ using Deadline = std::chrono::system_clock::time_point;
 constexpr const char* kPlanFusion = "/fusion.v1.FusionService/PlanFusion";
 constexpr const char* kPlanFusionStream = "/fusion.v1.FusionService/PlanFusionStream";
 constexpr const char* kFromService = "fusion.from-service";
-
-// What gRPC itself says when nobody there knows the service or the call.
-bool IsUnknownCall(const grpc::Status& status) {
-  return status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty();
-}
 
 // What gRPC says of a connection that did not come about, without the names of its parts. Words of
 // the service stay as they are.
@@ -406,11 +402,12 @@ absl::StatusOr<int64_t> Client::ReportLatency(const LatencyReport& report) const
   return ReportLatency(report, CancelToken());
 }
 
-absl::StatusOr<int64_t> Client::ReportLatency(const LatencyReport& report,
-                                              const CancelToken& until) const {
+absl::StatusOr<int64_t> Client::ReportLatency(const LatencyReport& report, const CancelToken& until,
+                                              const ReportOrigin& origin) const {
   constexpr std::chrono::milliseconds kLook(10);  // between two looks at `until`
   v1::ReportLatencyRequest wire;
   EncodeLatencyReport(report, &wire);
+  EncodeReportOrigin(origin, &wire);
   v1::ReportLatencyResponse response;
   grpc::ClientContext context;
   context.set_deadline(

@@ -13,6 +13,7 @@
 #include "core/bundle/explanation.h"
 #include "core/bundle/measured/accuracy.h"
 #include "core/bundle/measured/epoch.h"
+#include "core/bundle/measured/report_origin.h"
 #include "core/bundle/report.h"
 
 namespace grpc {
@@ -172,9 +173,11 @@ class Client {
   /// longer has the plan: PlanFusion makes it again. Unimplemented if the service lacks this call.
   /// Never retried; after Unavailable the report may or may not be stored.
   absl::StatusOr<int64_t> ReportLatency(const LatencyReport& report) const;
-  /// The same; Cancelled or DeadlineExceeded soon after `until` has ended.
-  absl::StatusOr<int64_t> ReportLatency(const LatencyReport& report,
-                                        const CancelToken& until) const;
+  /// The same; Cancelled or DeadlineExceeded soon after `until` has ended. A report whose
+  /// `origin` has an id may be sent again: it counts once, and 0 is returned the next time. Samples
+  /// that were measured under more than kMaxBackgroundLoad are not stored.
+  absl::StatusOr<int64_t> ReportLatency(const LatencyReport& report, const CancelToken& until,
+                                        const ReportOrigin& origin = {}) const;
 
   /// Stored reports, the latest first: of `plan`, or of up to `limit` (1..1000) plans. Empty if
   /// nothing was reported. NotFound if the service does not have `plan`.

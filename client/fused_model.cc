@@ -99,8 +99,9 @@ void FusedModel::StartReports(const Client& client, const ReportOptions& options
       std::move(header),
       LatencyReporter::Callbacks{.take = [executor] { return executor->TakeSamples(); },
                                  .send =
-                                     [own](const LatencyReport& report, const CancelToken& until) {
-                                       return own->ReportLatency(report, until).status();
+                                     [own](const LatencyReport& report, const ReportOrigin& origin,
+                                           const CancelToken& until) {
+                                       return own->ReportLatency(report, until, origin).status();
                                      },
                                  .stopped = [executor] { executor->StopSampling(); }},
       options);

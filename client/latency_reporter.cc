@@ -1,7 +1,10 @@
 #include "client/latency_reporter.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <system_error>
+#include <utility>
 
 #include "core/base/threads/named_thread.h"
 
@@ -10,6 +13,9 @@ namespace {
 
 // What a clock cannot tell from 0; a report holds times above 0.
 constexpr double kShortestUs = 1e-3;
+
+// Of a random id: no two reports of a tenant have the same.
+constexpr size_t kIdBytes = 16;
 
 constexpr Nanoseconds kShortestInterval = std::chrono::milliseconds(1);
 
@@ -118,9 +124,28 @@ bool LatencyReporter::SendSamples(const CancelToken& until, bool last) {
     untold_runs_ = std::min(samples.runs, kMaxReportCalls);
     return true;
   }
+  if (unsent_.has_value() && !SendUnsent(until)) return false;
   std::optional<LatencyReport> report = MakeReport(header_, samples);
-  if (!report || !until.Check().ok()) return true;
-  return !IsForGood(callbacks_.send(*report, until));
+  if (!report) return true;
+  unsent_ = {.report = *std::move(report), .origin = MakeOrigin()};
+  return SendUnsent(until);
+}
+
+// Sends the waiting report. It waits on after the first attempt, if an answer may be different the
+// next time. False if no report will ever be wanted.
+bool LatencyReporter::SendUnsent(const CancelToken& until) {
+  const absl::Status ended = until.Check();
+  const absl::Status sent =
+      ended.ok() ? callbacks_.send(unsent_->report, unsent_->origin, until) : ended;
+  if (sent.ok() || IsForGood(sent) || std::exchange(unsent_->again, true)) unsent_.reset();
+  return !IsForGood(sent);
+}
+
+ReportOrigin LatencyReporter::MakeOrigin() {
+  ReportOrigin origin{.id = std::string(kIdBytes, '\0')};
+  if (getentropy(origin.id.data(), origin.id.size()) != 0) origin.id.clear();
+  if (options_.background_load) origin.background_load = load_.Take().value_or(0);
+  return origin;
 }
 
 }  // namespace fusion

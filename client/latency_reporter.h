@@ -4,16 +4,18 @@
 #include <optional>
 #include <thread>
 
+#include "client/background_load.h"
 #include "core/base/threads/cancel.h"
 #include "core/base/threads/mutex.h"
+#include "core/bundle/measured/report_origin.h"
 #include "core/bundle/report.h"
 #include "core/runtime/latency_sampler.h"
 
 namespace fusion {
 
 /// Background reports of latencies to a service. They contain durations of launches and runs, the
-/// number of runs, the plan's key, the threads and the name of the CPU; nothing else about the
-/// machine, the model or its data.
+/// number of runs, the plan's key, the threads, the name of the CPU, the share of the machine that
+/// other processes use, and a random id; nothing else about the machine, the model or its data.
 struct ReportOptions {
   bool enabled = true;
   /// Interval of reports, at least 1 ms; the last report is sent when the model is destroyed.
@@ -22,6 +24,9 @@ struct ReportOptions {
   Nanoseconds timeout = std::chrono::seconds(5);
   /// Longest wait of the model's destructor for its last report.
   Nanoseconds last_timeout = std::chrono::milliseconds(100);
+  /// Tell the service how much of the machine other processes used (BackgroundLoad). It counts runs
+  /// that were measured under more than kMaxBackgroundLoad and does not keep their samples.
+  bool background_load = true;
 };
 
 /// Makes a report of the samples; `header` identifies plan and machine. Contains runs without
@@ -30,8 +35,9 @@ std::optional<LatencyReport> MakeReport(const LatencyReport& header, const Laten
 
 /// A thread that takes the samples of an executor periodically and sends them.
 ///
-/// Runs that were not timed are reported with the next timed run. A report that cannot be sent is
-/// dropped: memory stays bounded, and no report is sent twice. It stops for good after an answer
+/// Runs that were not timed are reported with the next timed run. Each report has a random id. One
+/// that cannot be sent is sent once more, before the next one, and then dropped: memory stays
+/// bounded, and the service counts none twice. It stops for good after an answer
 /// that would recur: NotFound (the service does not have the plan), or InvalidArgument,
 /// FailedPrecondition, Unimplemented, PermissionDenied or Unauthenticated (it does not accept such
 /// reports).
@@ -40,7 +46,8 @@ class LatencyReporter {
   struct Callbacks {
     std::function<LatencySamples()> take;
     /// Sends a report; returns soon after `until` has ended.
-    std::function<absl::Status(const LatencyReport&, const CancelToken& until)> send;
+    std::function<absl::Status(const LatencyReport&, const ReportOrigin&, const CancelToken& until)>
+        send;
     /// Called once if no further report will be sent, before the destructor of the reporter ends.
     std::function<void()> stopped = [] {};
   };
@@ -58,11 +65,21 @@ class LatencyReporter {
   void Work();
   void Await(Nanoseconds due);
   bool SendSamples(const CancelToken& until, bool last);
+  bool SendUnsent(const CancelToken& until);
+  ReportOrigin MakeOrigin();
 
   const LatencyReport header_;
   const Callbacks callbacks_;
   const ReportOptions options_;
-  int64_t untold_runs_ = 0;  // since the last timed run; reporter's thread only
+  struct Unsent {
+    LatencyReport report;
+    ReportOrigin origin;
+    bool again = false;  // its first attempt has failed
+  };
+  // Of the reporter's thread only:
+  int64_t untold_runs_ = 0;       // since the last timed run
+  std::optional<Unsent> unsent_;  // the report that is sent next
+  BackgroundLoad load_;
   Mutex mutex_;
   CondVar changed_;
   std::optional<Nanoseconds> stop_at_ ABSL_GUARDED_BY(mutex_);  // set by the destructor

@@ -17,7 +17,9 @@
 #include "core/compile/quarantine.h"
 #include "core/compile/toolchain.h"
 #include "core/compile/worker_pool.h"
+#include "core/device/host_cpu.h"
 #include "core/learn/latency_book.h"
+#include "core/learn/race_timings.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/plan/rules/rule_match.h"
 #include "core/wire/options/registered_kernels.h"
@@ -102,12 +104,17 @@ class RunningDaemon final : public Daemon {
     pipeline_options_.planning.spare_threads = kSparePlannings;
     pipeline_options_.builds.spare_threads = kSpareBuilds;
     pipeline_options_.builds.linger = linger;
+    book_ = std::make_unique<LatencyBook>(*store_, *measurements_, *timings_);
+    race_timings_ = std::make_unique<RaceTimings>(*book_, specs, HostCpu());
+    pipeline_options_.builds.on_timed = [this](const KernelTimings& t) {
+      race_timings_->Add(t);
+      learning_->OnTiming(t);
+    };
     ASSIGN_OR_RETURN(learning_, Learning::Open(config(), logger_));
     pipeline_options_.epochs = learning_->epochs();
     capabilities_ = CapabilitiesOf(config(), specs, *toolchain_, pipeline_options_);
     pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
-    book_ = std::make_unique<LatencyBook>(*store_, *measurements_, *timings_);
     learning_->Start(*store_, *book_, *pipeline_);
     admission_ = std::make_unique<Admission>(
         AdmissionLimits{.threads = config().request_threads,
@@ -504,8 +511,9 @@ class RunningDaemon final : public Daemon {
   std::unique_ptr<Learning> learning_;
   PipelineOptions pipeline_options_;
   Capabilities capabilities_;  // of CapabilitiesOf: some fields are empty
-  std::unique_ptr<FusionPipeline> pipeline_;
   std::unique_ptr<LatencyBook> book_;
+  std::unique_ptr<RaceTimings> race_timings_;
+  std::unique_ptr<FusionPipeline> pipeline_;
   std::unique_ptr<ResponseCache> warm_;
   std::unique_ptr<Admission> admission_;
   std::unique_ptr<GrpcServer> grpc_;

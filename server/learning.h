@@ -43,6 +43,11 @@ class Learning {
   /// Ends the thread. Idempotent.
   void Stop();
 
+  /// As Learner::OnTiming; also before Start.
+  void OnTiming(const KernelTimings& measured) {
+    if (learner_ != nullptr) learner_->OnTiming(measured);
+  }
+
   /// As EpochBook::List.
   EpochList List(std::optional<std::string_view> tenant) const;
   /// As Learner::Train. FailedPrecondition: the server does not learn.

@@ -12,4 +12,9 @@ namespace fusion {
 absl::Status FromGrpc(const grpc::Status& status, const grpc::ClientContext& context,
                       const std::string& address);
 
+/// What gRPC itself says when the server does not know the service or the call.
+inline bool IsUnknownCall(const grpc::Status& status) {
+  return status.error_code() == grpc::StatusCode::UNIMPLEMENTED && status.error_message().empty();
+}
+
 }  // namespace fusion

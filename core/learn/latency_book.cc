@@ -61,6 +61,21 @@ KernelReport ReportOf(const Plan& plan, const KernelUse& use, const PlanMeasurem
   return out;
 }
 
+// The same calls and runs, none of them timed.
+LatencyReport WithoutSamples(const LatencyReport& report) {
+  auto all = [](int64_t calls, const std::vector<double>& samples_us) {
+    return std::max(calls, static_cast<int64_t>(samples_us.size()));
+  };
+  LatencyReport out = report;
+  for (LaunchLatency& launch : out.launches) {
+    launch.calls = all(launch.calls, launch.samples_us);
+    launch.samples_us.clear();
+  }
+  out.runs = all(out.runs, out.run_samples_us);
+  out.run_samples_us.clear();
+  return out;
+}
+
 int64_t SentBytes(const PlanReport& report) {
   constexpr int64_t kPlanBytes = 256;
   constexpr int64_t kKernelBytes = 160;
@@ -123,36 +138,63 @@ LatencyBook::LatencyBook(Store& plans, MeasurementStore& measurements, TimingSto
 
 absl::StatusOr<int64_t> LatencyBook::Add(const LatencyReport& report, std::string_view tenant,
                                          bool trusted) {
+  return StoreReport(report, {}, tenant, trusted);
+}
+
+absl::StatusOr<AddedReport> LatencyBook::Add(const LatencyReport& report,
+                                             const ReportOrigin& origin, std::string_view tenant,
+                                             bool trusted) {
+  if (origin.id.empty()) {
+    ASSIGN_OR_RETURN(int64_t samples, StoreReport(report, origin, tenant, trusted));
+    return AddedReport{.samples = samples};
+  }
+  MutexLock one(&id_mutexes_[Sha256(origin.id).bytes[0] % id_mutexes_.size()]);
+  {
+    MutexLock lock(&recent_mutex_);
+    if (recent_.Has(tenant, origin.id)) return AddedReport{.duplicate = true};
+  }
+  ASSIGN_OR_RETURN(int64_t samples, StoreReport(report, origin, tenant, trusted));
+  MutexLock lock(&recent_mutex_);
+  recent_.Add(tenant, origin.id);
+  return AddedReport{.samples = samples};
+}
+
+absl::StatusOr<int64_t> LatencyBook::StoreReport(const LatencyReport& report,
+                                                 const ReportOrigin& origin,
+                                                 std::string_view tenant, bool trusted) {
   Found<StoredPlan> stored = plans_.GetPlan({report.plan_key});
   if (!stored) return NoPlan(report.plan_key);
   const Plan& plan = stored.value->plan;
   RETURN_IF_ERROR(CheckFits(report, plan));
+  const bool busy = origin.background_load > kMaxBackgroundLoad;
+  const LatencyReport kept = busy ? WithoutSamples(report) : report;
   const int64_t now_ms = UnixMilliseconds(clock_);
   int64_t samples = 0;
   {
     MutexLock lock(&MutexOf(report.plan_key));
     PlanMeasurements known = measurements_.Get(report.plan_key).value_or(PlanMeasurements{});
-    samples = AddReport(report, plan, now_ms, &known);
+    samples = AddReport(kept, plan, now_ms, &known);
     RETURN_IF_ERROR(measurements_.Put(report.plan_key, known));
   }
-  const std::vector<KernelTimings> times =
-      AddTimes(TimingsOf(report, *stored.value, tenant, trusted, now_ms));
+  if (busy) return samples;
+  std::vector<KernelTimings> times = TimingsOf(kept, *stored.value, tenant, trusted, now_ms);
+  for (KernelTimings& of : times) {
+    of.clock_ghz = origin.clock_ghz;
+    of = NoteAndGet(of);
+  }
   if (listener_) listener_(*stored.value, times);
   return samples;
 }
 
 // The report is stored already. Times of kernels that cannot be stored are left out: a caller who
 // sent the report again would have it counted twice.
-std::vector<KernelTimings> LatencyBook::AddTimes(std::vector<KernelTimings> reported) {
-  for (KernelTimings& times : reported) {
-    const Digest key = KeyOf(times);
-    MutexLock lock(&MutexOf(key));
-    KernelTimings all = timings_.Get(key).value_or(KernelTimings{});
-    AddTimings(times, &all);
-    timings_.Put(key, all).IgnoreError();
-    times = std::move(all);
-  }
-  return reported;
+KernelTimings LatencyBook::NoteAndGet(const KernelTimings& timings) {
+  const Digest key = KeyOf(timings);
+  MutexLock lock(&MutexOf(key));
+  KernelTimings all = timings_.Get(key).value_or(KernelTimings{});
+  AddTimings(timings, &all);
+  timings_.Put(key, all).IgnoreError();
+  return all;
 }
 
 // Reads under the lock, so that a damaged record is not deleted after Add has written a sound one.
@@ -163,6 +205,14 @@ TimingSource LatencyBook::Timings() {
                 MutexLock lock(&MutexOf(key));
                 return timings_.Get(key);
               }};
+}
+
+absl::Status LatencyBook::Note(const KernelTimings& timings) {
+  const Digest key = KeyOf(timings);
+  MutexLock lock(&MutexOf(key));
+  KernelTimings all = timings_.Get(key).value_or(KernelTimings{});
+  AddTimings(timings, &all);
+  return timings_.Put(key, all);
 }
 
 absl::StatusOr<std::vector<DeviceAccuracy>> LatencyBook::Accuracy(

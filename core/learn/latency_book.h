@@ -10,9 +10,11 @@
 #include "core/base/threads/cancel.h"
 #include "core/base/threads/mutex.h"
 #include "core/bundle/measured/accuracy.h"
+#include "core/bundle/measured/report_origin.h"
 #include "core/cache/record_store.h"
 #include "core/cache/store.h"
 #include "core/learn/observations.h"
+#include "core/learn/recent_reports.h"
 
 namespace fusion {
 
@@ -24,6 +26,12 @@ absl::Status CheckFits(const LatencyReport& report, const Plan& plan);
 /// Measured and estimated times of each kernel of a plan. `measurements` must be of the kernels
 /// that the plan launches now (PlanMeasurements::kernels).
 PlanReport MakeReport(const StoredPlan& stored, const PlanMeasurements& measurements);
+
+/// What became of a report.
+struct AddedReport {
+  int64_t samples = 0;     // that are used
+  bool duplicate = false;  // a report with its id was stored before; this one was not
+};
 
 /// Latencies that runtimes report for the plans of this server. Validates and stores reports, and
 /// compares them with the estimates.
@@ -58,6 +66,16 @@ class LatencyBook {
   /// The timings of all reports. The book must outlive the result.
   TimingSource Timings();
 
+  /// The same for a report with `origin`. One whose id is among the newest of the tenant
+  /// (RecentReports) is not stored again; the ids are lost with the process. One that was measured
+  /// under more than kMaxBackgroundLoad gives no samples: its calls and runs are counted.
+  absl::StatusOr<AddedReport> Add(const LatencyReport& report, const ReportOrigin& origin,
+                                  std::string_view tenant, bool trusted = false);
+
+  /// Adds times of a kernel, for Accuracy: of a report, or what this server measured itself. Errors
+  /// as RecordStore::Put; the times so far stay.
+  absl::Status Note(const KernelTimings& timings);
+
   /// As FitDevices, of the timings of all reports. One call at a time: others wait, as long as
   /// `cancel` allows. `before` is called when it is this one's turn; its error ends the call. Use
   /// it to reserve kFitBytes of memory.
@@ -91,7 +109,9 @@ class LatencyBook {
  private:
   std::optional<PlanMeasurements> ReadCurrent(const Digest& plan, const Digest& kernels);
   void ForgetUnlessThere(const Digest& plan);
-  std::vector<KernelTimings> AddTimes(std::vector<KernelTimings> reported);
+  absl::StatusOr<int64_t> StoreReport(const LatencyReport& report, const ReportOrigin& origin,
+                                      std::string_view tenant, bool trusted);
+  KernelTimings NoteAndGet(const KernelTimings& timings);
   Mutex& MutexOf(const Digest& key) { return mutexes_[key.bytes[0] % mutexes_.size()]; }
 
   Store& plans_;
@@ -102,6 +122,11 @@ class LatencyBook {
   std::atomic<bool> fitting_ = false;  // during Accuracy
   // A read-modify-write of a record holds the mutex of its key, never two of them.
   std::array<Mutex, 16> mutexes_;
+  // Held while a report with an id is stored, by its id, before any of `mutexes_`: the second of
+  // two equal reports waits for the outcome of the first.
+  std::array<Mutex, 16> id_mutexes_;
+  Mutex recent_mutex_;
+  RecentReports recent_ ABSL_GUARDED_BY(recent_mutex_);
 };
 
 }  // namespace fusion

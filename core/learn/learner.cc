@@ -158,6 +158,11 @@ void Learner::OnReport(const StoredPlan& stored, const std::vector<KernelTimings
   }
 }
 
+void Learner::OnTiming(const KernelTimings& measured) {
+  MutexLock lock(&mutex_);
+  ++ScopeOf({measured.tenant, measured.device}).reports;
+}
+
 void Learner::NoteDrift(const std::vector<KernelTimings>& measured, const PlanCalibration& in_force,
                         const ScopeKey& key, Scope* scope) {
   std::vector<double> distances = Distances(measured, in_force.factors);

@@ -70,6 +70,9 @@ class Learner {
   /// reported (TimingsOf), all that are kept.
   void OnReport(const StoredPlan& stored, const std::vector<KernelTimings>& measured);
 
+  /// The server has measured a kernel itself, and stored the times.
+  void OnTiming(const KernelTimings& measured);
+
   /// Does what is due. Call it about once a second.
   void Tick(const CancelToken& cancel);
 

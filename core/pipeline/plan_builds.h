@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -14,6 +15,7 @@
 #include "core/base/threads/result_cell.h"
 #include "core/base/threads/thread_pool.h"
 #include "core/bundle/answer.h"
+#include "core/bundle/measured/kernel_timings.h"
 #include "core/cache/single_flight.h"
 #include "core/cache/store.h"
 #include "core/pipeline/kernels/kernel_builds.h"
@@ -70,6 +72,10 @@ struct PlanBuildsOptions {
   /// another search would disturb its measurements. Chosen: at level 3 the last of 8 starts after
   /// half an hour.
   size_t search_queue = 8;
+  /// Gets the times of each kernel that a search has run on this machine, without the time of the
+  /// report. `tenant` is empty, or that of the plan where plans belong to tenants. May be empty.
+  /// Called on the thread of the searches, between two races.
+  std::function<void(const KernelTimings&)> on_timed = nullptr;
   /// Grace period before an abandoned build is cancelled. Its kernels are then cancelled, unless
   /// other builds want them; kernels that are finished by then are published.
   Nanoseconds linger = Interest::kForEver;

@@ -11,6 +11,8 @@
 #include <utility>
 #include <vector>
 
+#include "core/base/key_field.h"
+#include "core/device/host_cpu.h"
 #include "core/pipeline/plan_builds.h"
 
 namespace fusion {
@@ -63,10 +65,9 @@ class PlanBuilds::ProgressReporter {
 /// Compiles and times the candidates of one search on the workers of the service. Not thread-safe.
 class PlanBuilds::Bench final : public TileBench {
  public:
-  /// `picks`: kernels of the plan whose tiles are searched.
-  Bench(PlanBuilds* builds, const std::vector<std::shared_ptr<const KernelArtifact>>& picks)
-      : builds_(*builds) {
-    for (const auto& kernel : picks) known_[kernel->key] = kernel;
+  /// `picks`: the plan whose tiles are searched, with its kernels.
+  Bench(PlanBuilds* builds, const Built& picks) : builds_(*builds), stored_(*picks.stored) {
+    for (const auto& kernel : picks.kernels) known_[kernel->key] = kernel;
   }
 
   std::vector<CompileResult> Make(const std::vector<CompileJob>& jobs,
@@ -150,6 +151,24 @@ class PlanBuilds::Bench final : public TileBench {
     findings_[pick].push_back(std::move(measured));
   }
 
+  void NoteTimes(const Digest& pick, const SearchedTiling& tiling,
+                 const std::vector<double>& us) override {
+    if (builds_.options_.on_timed == nullptr || tiling.form.empty()) return;
+    const Plan& plan = stored_.plan;
+    KernelTimings timings{.device = {plan.target, plan.isa, plan.threads},
+                          .kernel = tiling.job.key,
+                          .machine = HostCpuName(),
+                          .tenant = std::string(TenantOfKey(stored_.full_key)),
+                          .choice = pick,
+                          .model_name = stored_.model_name,
+                          .bound = tiling.bound,
+                          .form = tiling.form,
+                          .terms = tiling.terms};
+    AddCalls(static_cast<int64_t>(us.size()), &timings.times);
+    AddNewest(us, KernelTimings::kMaxSamples, &timings.times);
+    builds_.options_.on_timed(timings);
+  }
+
   /// Adds to `bundle` the kernels with new measurements. Measurements that other searches have
   /// stored meanwhile are kept.
   void AddFindings(Bundle* bundle) const {
@@ -186,6 +205,7 @@ class PlanBuilds::Bench final : public TileBench {
   }
 
   PlanBuilds& builds_;
+  const StoredPlan& stored_;
   std::map<Digest, std::shared_ptr<const KernelArtifact>> known_;
   std::deque<KernelBuilds::Claim> claims_;
   std::map<Digest, std::vector<MeasuredTiles>> findings_;

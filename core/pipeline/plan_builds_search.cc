@@ -150,7 +150,7 @@ void PlanBuilds::RunSearch(const FlightKey& key, const std::shared_ptr<Search>& 
 // Always returns a plan: the first one if the result of the search cannot be planned.
 std::shared_ptr<const Built> PlanBuilds::SearchAndPlan(const Built& picks, Search* search) {
   const Built::Unsearched& from = *picks.unsearched;
-  Bench bench(this, picks.kernels);  // its claims keep what it has made until that is published
+  Bench bench(this, picks);  // its claims keep what it has made until that is published
   auto built = std::make_shared<Built>();
   built->warnings = picks.warnings;
   const Nanoseconds start = clock_.Now();

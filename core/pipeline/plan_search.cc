@@ -2,6 +2,7 @@
 
 #include "core/codegen/backend.h"
 #include "core/device/host_cpu.h"
+#include "core/plan/assemble/group_terms.h"
 #include "core/tune/timing_conditions.h"
 
 namespace fusion {
@@ -57,8 +58,13 @@ PlanSearch::PlanSearch(const Work& work, const Planned& planned, const Toolchain
              DisplacedBytes(work.device, moved - MovedBytes(group.estimate), most_displaced),
          .run_bytes =
              ParamBytes(planned.model->kernels[static_cast<size_t>(group.kernel)].schedule),
-         .pick = {kernel.pick, group.tiles, group.estimate.time_us,
-                  planned.jobs[static_cast<size_t>(group.kernel)]},
+         .pick = {.choice = kernel.pick,
+                  .tiles = group.tiles,
+                  .estimated_us = group.estimate.time_us,
+                  .job = planned.jobs[static_cast<size_t>(group.kernel)],
+                  .bound = group.bound,
+                  .form = group.form,
+                  .terms = group.terms},
          .others = [this, &kernel](size_t most) { return Others(kernel, most); }});
   }
 }
@@ -75,10 +81,15 @@ absl::StatusOr<std::vector<SearchedTiling>> PlanSearch::Others(const TunableKern
         EmitKernel(candidate.kernel, work_.device, codegen_, planned_.stored->plan.numerics,
                    backend.ok() ? *backend : nullptr, &named, &refusal);
     if (job.source.empty()) continue;  // what this backend does not emit
+    KernelFacts facts =
+        FactsOf(candidate.kernel.schedule, candidate.estimate, device_, work_.calibration.factors);
     tilings.push_back({.choice = std::move(candidate.choice),
                        .tiles = std::move(candidate.tiles),
                        .estimated_us = candidate.estimate.time_us,
-                       .job = std::move(job)});
+                       .job = std::move(job),
+                       .bound = std::move(facts.bound),
+                       .form = std::move(facts.form),
+                       .terms = std::move(facts.terms)});
   }
   return tilings;
 }

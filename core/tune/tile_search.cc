@@ -253,6 +253,10 @@ class Searcher {
       tuned->reason = times->refusal;
       return;
     }
+    for (size_t i = 0; i < entered.size(); ++i) {
+      const size_t at = entered[i];
+      Note(jobs[0].key, at == 0 ? kernel.pick : others[at - 1], *times, static_cast<int>(i));
+    }
     const bool whole = IsWhole(race, *times);
     missed->late |= !whole && Over();
     const std::string_view over = Over() ? kOutOfTime : kRaceOver;
@@ -272,6 +276,15 @@ class Searcher {
       tuned->reason = StrCat(kPickNotRun, ": ", refused);
     }
     if (!missed->late && !missed->passing && whole) bench_.Keep(jobs[0].key, {name, *tuned});
+  }
+
+  void Note(const Digest& pick, const SearchedTiling& tiling, const RaceTimes& times, int runner) {
+    std::vector<double> us = times.runners[static_cast<size_t>(runner)].us;
+    if (times.rival > 0 && (runner == 0 || runner == times.rival)) {
+      const std::vector<double>& pairs = runner == 0 ? times.first_us : times.rival_us;
+      us.insert(us.end(), pairs.begin(), pairs.end());
+    }
+    if (!us.empty()) bench_.NoteTimes(pick, tiling, us);
   }
 
   void Conclude() {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/threads/cancel.h"
+#include "core/bundle/cost_terms.h"
 #include "core/bundle/tile_search.h"
 #include "core/compile/worker_pool.h"
 
@@ -42,6 +43,10 @@ struct SearchedTiling {
   std::string tiles;
   double estimated_us = 0;
   CompileJob job;
+  // As in PlanGroup: what its times say about the benefit model.
+  std::string bound = {};
+  std::string form = {};
+  CostTerms terms = {};
 };
 
 /// A kernel whose tilings are searched.
@@ -72,6 +77,9 @@ class TileBench {
   /// The stored result of race `race` (a digest of all that can change its times) of kernel `pick`.
   virtual std::optional<TunedKernel> Recall(const Digest& pick, const Digest& race) = 0;
   virtual void Keep(const Digest& pick, MeasuredTiles measured) = 0;
+  /// Called for each tiling that a race has timed. `us`: all its runs, in microseconds.
+  virtual void NoteTimes(const Digest& pick, const SearchedTiling& tiling,
+                         const std::vector<double>& us) = 0;
 };
 
 /// The input of a search.

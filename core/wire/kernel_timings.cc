@@ -3,6 +3,7 @@
 #include "core/wire/basics/cost_terms.h"
 #include "core/wire/basics/measured_times.h"
 #include "core/wire/basics/scalars.h"
+#include "core/wire/report_origin.h"
 #include "fusion/v1/measurements.pb.h"
 
 namespace fusion {
@@ -23,6 +24,7 @@ std::string EncodeTimings(const KernelTimings& timings) {
   wire.set_last_report_unix_ms(timings.last_report_unix_ms);
   wire.set_trusted(timings.trusted);
   if (timings.choice != Digest()) wire.set_choice(DigestToWire(timings.choice));
+  wire.set_clock_ghz(timings.clock_ghz);
   return wire.SerializeAsString();
 }
 
@@ -41,6 +43,9 @@ absl::StatusOr<KernelTimings> DecodeTimings(const Digest& key, std::string_view 
                     .bound = wire.bound(),
                     .form = wire.form(),
                     .last_report_unix_ms = wire.last_report_unix_ms()};
+  absl::Status clock = CheckClock(wire.clock_ghz());
+  if (!clock.ok()) return Annotate(clock, "timings");
+  out.clock_ghz = wire.clock_ghz();
   absl::StatusOr<Digest> kernel = DigestFromWire(wire.kernel_key());
   if (!kernel.ok()) return Annotate(kernel.status(), "timings: kernel_key");
   out.kernel = *kernel;

@@ -5,6 +5,7 @@
 #include "core/device/target.h"
 #include "core/wire/basics/scalars.h"
 #include "core/wire/plan.h"
+#include "core/wire/report_origin.h"
 #include "fusion/v1/fusion_service.pb.h"
 
 namespace fusion {
@@ -26,24 +27,53 @@ absl::Status CheckSamples(const Doubles& samples, std::string_view field) {
   return absl::OkStatus();
 }
 
-absl::Status CheckCalls(int64_t calls, int samples, std::string_view field) {
+absl::Status CheckCalls(int64_t calls, int64_t samples, std::string_view field) {
   if (calls == 0 || (calls >= samples && calls <= kMaxReportCalls)) return absl::OkStatus();
   return InvalidArgument(field, ": ", calls, "; expected 0, or ", samples, " (the samples) to ",
                          kMaxReportCalls);
+}
+
+// The times of a launch or of whole runs.
+struct ReportedTimes {
+  std::vector<double> samples_us;
+  int64_t calls = 0;
+};
+
+// `summary` (may be null) stands in place of `samples`; `calls_field` counts either.
+absl::StatusOr<ReportedTimes> DecodeReported(const Doubles& samples,
+                                             const v1::TimesSummary* summary, int64_t calls,
+                                             std::string_view samples_field,
+                                             std::string_view summary_field,
+                                             std::string_view calls_field) {
+  if (summary == nullptr) {
+    RETURN_IF_ERROR(CheckSamples(samples, samples_field));
+    RETURN_IF_ERROR(CheckCalls(calls, samples.size(), calls_field));
+    return ReportedTimes{.samples_us = {samples.begin(), samples.end()}, .calls = calls};
+  }
+  if (!samples.empty()) {
+    return InvalidArgument(summary_field, ": given beside ", samples_field,
+                           "; expected one of them");
+  }
+  ASSIGN_OR_RETURN(TimesSummary times, DecodeTimesSummary(*summary, summary_field));
+  RETURN_IF_ERROR(CheckCalls(calls, times.n, calls_field));
+  return ReportedTimes{.samples_us = SamplesOf(times, kMaxLatencyUs),
+                       .calls = calls == 0 ? times.n : calls};
 }
 
 absl::StatusOr<LaunchLatency> DecodeLaunch(const v1::LaunchLatency& wire, std::string_view field) {
   if (wire.launch() < 0) {
     return InvalidArgument(field, ".launch: ", wire.launch(), "; expected 0 or more");
   }
-  if (wire.samples_us().empty()) {
-    return InvalidArgument(field, ".samples_us: none; expected at least one");
+  const v1::TimesSummary* summary = wire.has_summary() ? &wire.summary() : nullptr;
+  if (wire.samples_us().empty() && summary == nullptr) {
+    return InvalidArgument(field, ".samples_us: none; expected at least one, or a summary");
   }
-  RETURN_IF_ERROR(CheckSamples(wire.samples_us(), StrCat(field, ".samples_us")));
-  RETURN_IF_ERROR(CheckCalls(wire.calls(), wire.samples_us_size(), StrCat(field, ".calls")));
-  return LaunchLatency{.launch = wire.launch(),
-                       .samples_us = {wire.samples_us().begin(), wire.samples_us().end()},
-                       .calls = wire.calls()};
+  ASSIGN_OR_RETURN(
+      ReportedTimes times,
+      DecodeReported(wire.samples_us(), summary, wire.calls(), StrCat(field, ".samples_us"),
+                     StrCat(field, ".summary"), StrCat(field, ".calls")));
+  return LaunchLatency{
+      .launch = wire.launch(), .samples_us = std::move(times.samples_us), .calls = times.calls};
 }
 
 void EncodeSummary(const LatencySummary& summary, v1::LatencySummary* out) {
@@ -139,10 +169,12 @@ absl::StatusOr<LatencyReport> DecodeLatencyReport(const v1::ReportLatencyRequest
     }
     out.launches.push_back(std::move(launch));
   }
-  RETURN_IF_ERROR(CheckSamples(wire.run_samples_us(), "run_samples_us"));
-  out.run_samples_us.assign(wire.run_samples_us().begin(), wire.run_samples_us().end());
-  RETURN_IF_ERROR(CheckCalls(wire.runs(), wire.run_samples_us_size(), "runs"));
-  out.runs = wire.runs();
+  ASSIGN_OR_RETURN(
+      ReportedTimes runs,
+      DecodeReported(wire.run_samples_us(), wire.has_run_summary() ? &wire.run_summary() : nullptr,
+                     wire.runs(), "run_samples_us", "run_summary", "runs"));
+  out.run_samples_us = std::move(runs.samples_us);
+  out.runs = runs.calls;
   if (wire.threads() < 1 || wire.threads() > kMaxTargetThreads) {
     return InvalidArgument("threads: ", wire.threads(), "; expected 1..", kMaxTargetThreads);
   }

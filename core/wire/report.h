@@ -27,7 +27,8 @@ inline constexpr int kDefaultListedPlans = 100;
 
 void EncodeLatencyReport(const LatencyReport& report, v1::ReportLatencyRequest* out);
 /// Checks everything that needs no plan: numbers, counts, and that no launch occurs twice. A
-/// missing digest becomes zeros. `device` is cut to kMaxDeviceNameBytes.
+/// missing digest becomes zeros. `device` is cut to kMaxDeviceNameBytes. Summaries become samples
+/// (SamplesOf).
 absl::StatusOr<LatencyReport> DecodeLatencyReport(const v1::ReportLatencyRequest& wire);
 
 /// Selects reports.

@@ -12,6 +12,8 @@ std::string_view RpcMethodName(RpcMethod method) {
       return "PlanFusionStream";
     case RpcMethod::kReportLatency:
       return "ReportLatency";
+    case RpcMethod::kReportLatencies:
+      return "ReportLatencies";
     case RpcMethod::kGetReport:
       return "GetReport";
     case RpcMethod::kGetAccuracy:
@@ -51,7 +53,9 @@ bool IsStream(RpcMethod method) {
          method == RpcMethod::kExportStore;
 }
 
-bool TakesStream(RpcMethod method) { return method == RpcMethod::kImportStore; }
+bool TakesStream(RpcMethod method) {
+  return method == RpcMethod::kImportStore || method == RpcMethod::kReportLatencies;
+}
 
 bool IsAdmin(RpcMethod method) { return method >= RpcMethod::kGetStoreStats; }
 
@@ -73,10 +77,18 @@ Role RoleOf(RpcMethod method) {
     case RpcMethod::kGetCapabilities:
       return Role::kPlan;
     case RpcMethod::kReportLatency:
+    case RpcMethod::kReportLatencies:
       return Role::kReport;
     default:
       return Role::kAdmin;
   }
+}
+
+void ReportCounts::AddRefused(const absl::Status& why) {
+  int64_t& count = absl::IsInvalidArgument(why) ? invalid
+                   : absl::IsNotFound(why)      ? unknown_plan
+                                                : error;
+  ++count;
 }
 
 }  // namespace fusion

@@ -16,6 +16,7 @@ enum class RpcMethod : uint8_t {
   kGetKernels,
   kPlanFusionStream,
   kReportLatency,
+  kReportLatencies,
   kGetReport,
   kGetAccuracy,
   kListEpochs,
@@ -36,12 +37,12 @@ enum class RpcMethod : uint8_t {
 /// All of them, in this order.
 inline constexpr std::array kRpcMethods = {
     RpcMethod::kPlanFusion,    RpcMethod::kGetKernels,      RpcMethod::kPlanFusionStream,
-    RpcMethod::kReportLatency, RpcMethod::kGetReport,       RpcMethod::kGetAccuracy,
-    RpcMethod::kListEpochs,    RpcMethod::kExplainPlan,     RpcMethod::kListPlans,
-    RpcMethod::kGetStored,     RpcMethod::kGetCapabilities, RpcMethod::kGetStoreStats,
-    RpcMethod::kVerifyStore,   RpcMethod::kCompactStore,    RpcMethod::kSetPinned,
-    RpcMethod::kInvalidate,    RpcMethod::kSteerEpochs,     RpcMethod::kExportStore,
-    RpcMethod::kImportStore};
+    RpcMethod::kReportLatency, RpcMethod::kReportLatencies, RpcMethod::kGetReport,
+    RpcMethod::kGetAccuracy,   RpcMethod::kListEpochs,      RpcMethod::kExplainPlan,
+    RpcMethod::kListPlans,     RpcMethod::kGetStored,       RpcMethod::kGetCapabilities,
+    RpcMethod::kGetStoreStats, RpcMethod::kVerifyStore,     RpcMethod::kCompactStore,
+    RpcMethod::kSetPinned,     RpcMethod::kInvalidate,      RpcMethod::kSteerEpochs,
+    RpcMethod::kExportStore,   RpcMethod::kImportStore};
 
 /// "PlanFusion".
 std::string_view RpcMethodName(RpcMethod method);
@@ -51,11 +52,25 @@ std::string_view RpcServiceName(RpcMethod method);
 bool IsAdmin(RpcMethod method);
 /// Whether the server streams its answer.
 bool IsStream(RpcMethod method);
-/// The role that a caller needs: kReport for ReportLatency, kPlan for the rest of FusionService,
-/// kAdmin for everything else.
+/// The role that a caller needs: kReport for ReportLatency and ReportLatencies, kPlan for the rest
+/// of FusionService, kAdmin for everything else.
 Role RoleOf(RpcMethod method);
 /// Whether the client streams its request.
 bool TakesStream(RpcMethod method);
+
+/// What became of the reports of a call, in reports.
+struct ReportCounts {
+  int64_t ok = 0;
+  int64_t duplicate = 0;
+  int64_t invalid = 0;       // InvalidArgument
+  int64_t unknown_plan = 0;  // NotFound
+  int64_t error = 0;         // refused with another status
+
+  int64_t refused() const { return invalid + unknown_plan + error; }
+  int64_t all() const { return ok + duplicate + refused(); }
+  /// Counts a report that was not stored.
+  void AddRefused(const absl::Status& why);
+};
 
 /// One finished call, for the log and the metrics.
 struct RpcRecord {
@@ -69,8 +84,9 @@ struct RpcRecord {
   Nanoseconds took{0};    // from the start of the handler to handing the answer to gRPC
   Nanoseconds queued{0};  // the part of `took` before a thread was available
   std::vector<StageTime> stages;
-  int64_t keys = 0;    // FusionAdmin: number of plans and kernels concerned; 0: all, or none
-  std::string reason;  // FusionAdmin: the reason that the caller gave
+  int64_t keys = 0;      // FusionAdmin: number of plans and kernels concerned; 0: all, or none
+  std::string reason;    // FusionAdmin: the reason that the caller gave
+  ReportCounts reports;  // ReportLatency, ReportLatencies
   int64_t messages_sent = 0;
   int64_t bytes_in = 0;
   int64_t bytes_out = 0;

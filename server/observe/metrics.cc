@@ -57,18 +57,13 @@ Labels MethodLabels(RpcMethod method) {
                                             : "unary"}};
 }
 
-// The outcome of a report: a label of fusion_measurements_ingested_total.
-std::string_view IngestionResult(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-      return "ok";
-    case absl::StatusCode::kInvalidArgument:
-      return "invalid";
-    case absl::StatusCode::kNotFound:
-      return "unknown_plan";
-    default:
-      return "error";
-  }
+// What became of the reports of a call, by label of fusion_measurements_ingested_total.
+std::array<std::pair<std::string_view, int64_t>, 5> IngestionResults(const ReportCounts& reports) {
+  return {{{"ok", reports.ok},
+           {"duplicate", reports.duplicate},
+           {"invalid", reports.invalid},
+           {"unknown_plan", reports.unknown_plan},
+           {"error", reports.error}}};
 }
 
 // A series that is absent until it has counted something: a server has more than ten methods with
@@ -246,7 +241,7 @@ void Metrics::Counters::AddReports() {
                       .Name("fusion_measurements_ingested_total")
                       .Help("Reports of latencies, by what became of them.")
                       .Register(registry);
-  for (std::string_view result : {"ok", "invalid", "unknown_plan", "error"}) {
+  for (const auto& [result, count] : IngestionResults({})) {
     ingested[result] = &reports.Add({{"result", std::string(result)}});
   }
 }
@@ -294,8 +289,11 @@ void Metrics::OnFinished(const RpcRecord& record) {
     counters_->tenants.Add(record.tenant, record.took, absl::IsResourceExhausted(record.status));
   }
   counters_->queue_seconds->Observe(ToMilliseconds(record.queued) / 1e3);
-  if (record.method == RpcMethod::kReportLatency) {
-    counters_->ingested.at(IngestionResult(record.status))->Increment();
+  ReportCounts reports = record.reports;
+  const bool unread = record.method == RpcMethod::kReportLatency && reports.all() == 0;
+  if (unread) reports.AddRefused(record.status);
+  for (const auto& [result, count] : IngestionResults(reports)) {
+    counters_->ingested.at(result)->Increment(static_cast<double>(count));
   }
   if (record.cache.has_value()) {
     counters_->outcomes[static_cast<size_t>(*record.cache)]->Increment();

@@ -1,6 +1,7 @@
 #include "server/rpc/capabilities.h"
 
 #include "core/base/kernel_abi.h"
+#include "core/bundle/measured/report_origin.h"
 #include "core/codegen/backend.h"
 #include "core/graph/graph.h"
 #include "core/import/import.h"
@@ -57,6 +58,7 @@ std::vector<ServiceLimit> LimitsOf(const ServerConfig& config, const PipelineOpt
       {"keys in a GetKernels call", kMaxKernelKeys, "keys", ""},
       {"plans in a GetReport or ListPlans answer", kMaxListedPlans, "plans", ""},
       {"samples of one launch in a report", kMaxReportSamples, "samples", ""},
+      {"reports in a ReportLatencies call", kMaxStreamedReports, "reports", ""},
       {"threads of a target", kMaxTargetThreads, "threads", ""},
       {"dim bindings", kMaxDimBindings, "entries", ""},
       {"kept outputs", kMaxKeptOutputs, "entries", ""},

@@ -6,6 +6,7 @@
 #include "core/pipeline/kernels/kernel_texts.h"
 #include "server/rpc/kernels_call.h"
 #include "server/rpc/plan_call.h"
+#include "server/rpc/report_calls.h"
 #include "server/rpc/request_codec.h"
 
 namespace fusion {
@@ -33,6 +34,11 @@ grpc::ServerUnaryReactor* FusionServiceImpl::ReportLatency(grpc::CallbackServerC
                         [this](std::string_view bytes, UnaryContext about) {
                           return AnswerReportLatency(bytes, about);
                         });
+}
+
+grpc::ServerReadReactor<grpc::ByteBuffer>* FusionServiceImpl::ReportLatencies(
+    grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
+  return StartReportStream(parts_, *context, response);
 }
 
 grpc::ServerUnaryReactor* FusionServiceImpl::GetReport(grpc::CallbackServerContext* context,
@@ -94,15 +100,9 @@ grpc::ServerUnaryReactor* FusionServiceImpl::GetCapabilities(grpc::CallbackServe
 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerReportLatency(std::string_view request,
                                                                    UnaryContext context) {
-  ASSIGN_OR_RETURN(LatencyReport report, DecodeLatencyReport(request));
-  context.record.plan_key = report.plan_key.ToHex();
-  if (parts_.tenant_namespaces && FindPlan(report.plan_key, context.caller) == nullptr) {
-    return NotFound("plan_key: this server has no plan ", report.plan_key.ToHex());
-  }
-  ASSIGN_OR_RETURN(int64_t samples,
-                   parts_.book.Add(report, context.caller.tenant,
-                                   context.caller.roles.Has(Role::kTrustedReport)));
-  return EncodeAcceptedSamples(samples);
+  ASSIGN_OR_RETURN(AddedReport added,
+                   AcceptReport(parts_, context.caller, request, &context.record));
+  return EncodeAddedReport(added);
 }
 
 absl::StatusOr<std::string> FusionServiceImpl::AnswerGetReport(std::string_view request,

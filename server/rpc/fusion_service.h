@@ -15,15 +15,16 @@ class FusionServiceImpl final
           v1::FusionService::WithRawCallbackMethod_GetKernels<
               v1::FusionService::WithRawCallbackMethod_PlanFusionStream<
                   v1::FusionService::WithRawCallbackMethod_ReportLatency<
-                      v1::FusionService::WithRawCallbackMethod_GetReport<
-                          v1::FusionService::WithRawCallbackMethod_GetAccuracy<
-                              v1::FusionService::WithRawCallbackMethod_ListEpochs<
-                                  v1::FusionService::WithRawCallbackMethod_ListPlans<
-                                      v1::FusionService::WithRawCallbackMethod_ExplainPlan<
-                                          v1::FusionService::WithRawCallbackMethod_GetStored<
-                                              v1::FusionService::
-                                                  WithRawCallbackMethod_GetCapabilities<
-                                                      v1::FusionService::Service>>>>>>>>>>> {
+                      v1::FusionService::WithRawCallbackMethod_ReportLatencies<
+                          v1::FusionService::WithRawCallbackMethod_GetReport<
+                              v1::FusionService::WithRawCallbackMethod_GetAccuracy<
+                                  v1::FusionService::WithRawCallbackMethod_ListEpochs<
+                                      v1::FusionService::WithRawCallbackMethod_ListPlans<
+                                          v1::FusionService::WithRawCallbackMethod_ExplainPlan<
+                                              v1::FusionService::WithRawCallbackMethod_GetStored<
+                                                  v1::FusionService::
+                                                      WithRawCallbackMethod_GetCapabilities<
+                                                          v1::FusionService::Service>>>>>>>>>>>> {
  public:
   explicit FusionServiceImpl(const ServiceParts& parts) : parts_(parts) {}
 
@@ -37,6 +38,8 @@ class FusionServiceImpl final
   grpc::ServerUnaryReactor* ReportLatency(grpc::CallbackServerContext* context,
                                           const grpc::ByteBuffer* request,
                                           grpc::ByteBuffer* response) override;
+  grpc::ServerReadReactor<grpc::ByteBuffer>* ReportLatencies(grpc::CallbackServerContext* context,
+                                                             grpc::ByteBuffer* response) override;
   grpc::ServerUnaryReactor* GetReport(grpc::CallbackServerContext* context,
                                       const grpc::ByteBuffer* request,
                                       grpc::ByteBuffer* response) override;

@@ -15,6 +15,7 @@
 #include "core/wire/options/plan_lock.h"
 #include "core/wire/options/target.h"
 #include "core/wire/plan.h"
+#include "core/wire/report_origin.h"
 #include "core/wire/signature.h"
 #include "core/wire/stored_texts.h"
 #include "fusion/v1/fusion_service.pb.h"
@@ -201,15 +202,34 @@ std::string EncodeProgressEvent(const PlanProgress& progress) {
   return wire.SerializeAsString();
 }
 
-absl::StatusOr<LatencyReport> DecodeLatencyReport(std::string_view bytes) {
+absl::StatusOr<DecodedReport> DecodeLatencyReport(std::string_view bytes) {
   v1::ReportLatencyRequest wire;
   RETURN_IF_ERROR(ParseRequest(bytes, &wire));
-  return DecodeLatencyReport(wire);
+  DecodedReport out;
+  ASSIGN_OR_RETURN(out.report, DecodeLatencyReport(wire));
+  ASSIGN_OR_RETURN(out.origin, DecodeReportOrigin(wire));
+  return out;
 }
 
-std::string EncodeAcceptedSamples(int64_t samples) {
+std::string EncodeAddedReport(const AddedReport& added) {
   v1::ReportLatencyResponse wire;
-  wire.set_accepted_samples(samples);
+  wire.set_accepted_samples(added.samples);
+  wire.set_duplicate(added.duplicate);
+  return wire.SerializeAsString();
+}
+
+std::string EncodeReportsOutcome(const ReportCounts& reports, const ReportsOutcome& outcome) {
+  v1::ReportLatenciesResponse wire;
+  wire.set_accepted_reports(reports.ok);
+  wire.set_accepted_samples(outcome.accepted_samples);
+  wire.set_duplicates(reports.duplicate);
+  wire.set_refused_reports(reports.refused());
+  for (const ReportsOutcome::Refusal& refusal : outcome.refused) {
+    v1::RefusedReport* out = wire.add_refused();
+    out->set_index(refusal.index);
+    out->set_code(static_cast<int32_t>(refusal.why.code()));
+    out->set_message(Beginning(TextToWire(Message(refusal.why)), kMaxRefusalBytes));
+  }
   return wire.SerializeAsString();
 }
 

@@ -10,8 +10,11 @@
 #include "core/bundle/explanation.h"
 #include "core/bundle/measured/accuracy.h"
 #include "core/bundle/measured/epoch.h"
+#include "core/bundle/measured/report_origin.h"
+#include "core/learn/latency_book.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/wire/report.h"
+#include "server/access/rpc_record.h"
 
 namespace fusion {
 
@@ -72,8 +75,26 @@ std::string EncodeProgressEvent(const PlanProgress& progress);
 // field; ResourceExhausted above kMaxRequestObjects. Each Encode* returns a serialised response.
 // Pure, any thread.
 
-absl::StatusOr<LatencyReport> DecodeLatencyReport(std::string_view bytes);
-std::string EncodeAcceptedSamples(int64_t samples);
+struct DecodedReport {
+  LatencyReport report;
+  ReportOrigin origin;
+};
+absl::StatusOr<DecodedReport> DecodeLatencyReport(std::string_view bytes);
+std::string EncodeAddedReport(const AddedReport& added);
+
+/// Refused reports in one answer of ReportLatencies, the first ones, and bytes of each message.
+inline constexpr size_t kMaxShownRefusals = 16;
+inline constexpr size_t kMaxRefusalBytes = 512;
+/// What a ReportLatencies says beside the counts of its reports.
+struct ReportsOutcome {
+  struct Refusal {
+    int64_t index = 0;  // in the stream
+    absl::Status why;
+  };
+  int64_t accepted_samples = 0;
+  std::vector<Refusal> refused;  // at most kMaxShownRefusals
+};
+std::string EncodeReportsOutcome(const ReportCounts& reports, const ReportsOutcome& outcome);
 
 absl::StatusOr<ReportQuery> DecodeReportQuery(std::string_view bytes);
 std::string EncodeReports(const std::vector<PlanReport>& reports);

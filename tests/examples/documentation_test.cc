@@ -224,6 +224,26 @@ TEST_F(DocumentationTest, TheExampleOfARegisteredKernelRuns) {
   EXPECT_THAT(known.out, testing::ContainsRegex("linear-relu +[0-9a-f]{8} +ready +always"));
 }
 
+TEST_F(DocumentationTest, TheExampleOfReportsIsAccepted) {
+  ProgramResult planned = RunProgram({FUSIONCTL, "plan", dir_->path("softmax.onnx"), "--plan-only",
+                                      "--threads", "1", "--json", "--server", daemon_->address()});
+  ASSERT_EQ(planned.code, 0) << planned.err;
+  std::smatch key;
+  ASSERT_TRUE(std::regex_search(planned.out, key, std::regex("\"plan_key\": ?\"([0-9a-f]{64})\"")));
+  int posted = 0;
+  for (const std::string& block : AllBlocks("json")) {
+    if (!block.starts_with("{\"plan_key\"")) continue;
+    const std::string reports = std::regex_replace(block, std::regex("[0-9a-f]{64}"), key[1].str());
+    const ProgramResult run =
+        RunProgram({FUSIONCTL, "report", "--post", dir_->Write("reports.jsonl", reports),
+                    "--server", daemon_->address()});
+    EXPECT_EQ(run.code, 0) << run.out << run.err;
+    EXPECT_THAT(run.out, HasSubstr("2 reports: 2 stored with 19 samples"));
+    ++posted;
+  }
+  EXPECT_EQ(posted, 1);
+}
+
 TEST_F(DocumentationTest, TheListOfOperatorsIsComplete) {
   // Those of which the text before it says what they become are not in it.
   const std::set<std::string> told = {"Constant", "Dropout", "If", "Loop", "Scan"};

@@ -1,4 +1,5 @@
 // Tiles that are timed, as people see it: what is asked for, what comes of it, and that it is kept.
+#include "core/device/host_cpu.h"
 #include "tests/service/fusionctl_fixture.h"
 
 namespace fusion {
@@ -125,6 +126,28 @@ TEST_F(OptLevelCommandTest, TuneSaysWhatItGainedAndThePlanIsUsed) {
   EXPECT_EQ(used["search"]["measured"], tuned["search"]["measured"]);
   const ProgramResult text = Ctl({"tune", model, "--threads", "1", "--opt-level", "1"});
   EXPECT_THAT(text.out, AllOf(HasSubstr("gained:"), HasSubstr("with --opt-level 1 and otherwise")));
+}
+
+TEST_F(OptLevelCommandTest, WhatTuneMeasuresCountsLikeReports) {
+  const std::string store = dir_.path("store");
+  const ProgramResult result =
+      BareCtl({"tune", Model(), "--threads", "1", "--opt-level", "1", "--store", store, "--json"});
+  ASSERT_EQ(result.code, 0) << result.err;
+  const Json tuned = Json::parse(result.out, nullptr, false)["tune"];
+  int64_t timed = 0;
+  for (const Json& kernel : tuned["search"]["kernels"]) {
+    for (const Json& tiling : kernel["tried"]) timed += tiling["runs"] > 0 ? 1 : 0;
+  }
+  ASSERT_GT(timed, 1) << tuned.dump();
+  const ProgramResult seen = BareCtl({"report", "--accuracy", "--store", store, "--json"});
+  ASSERT_EQ(seen.code, 0) << seen.err;
+  const Json devices = Json::parse(seen.out, nullptr, false)["devices"];
+  ASSERT_EQ(devices.size(), 1u) << seen.out;
+  EXPECT_EQ(devices[0]["timings"], timed) << "the rivals that lost too";
+  EXPECT_EQ(devices[0]["threads"], 1);
+  ASSERT_EQ(devices[0]["machines"].size(), 1u);
+  EXPECT_EQ(devices[0]["machines"][0]["tenant"], "") << "the server itself";
+  EXPECT_EQ(devices[0]["machines"][0]["machine"], HostCpuName());
 }
 
 // The budget is the caller's: a search that takes longer ends, and the next one goes on.

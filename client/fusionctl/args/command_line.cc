@@ -348,6 +348,16 @@ void AddReport(CLI::App* app, Arguments* a) {
       ->excludes(report->get_option("--accuracy"))
       ->check(CheckNotEmpty)
       ->type_name("FILE");
+  CLI::Option* post =
+      report
+          ->add_option("--post", a->post,
+                       "send the reports in this file instead: JSON objects as in proto/README.md, "
+                       "one after the other or in an array; - is standard input")
+          ->check(CheckNotEmpty)
+          ->type_name("FILE");
+  for (const char* other : {"PLAN", "--accuracy", "--html"}) {
+    post->excludes(report->get_option(other));
+  }
 }
 
 void AddTune(CLI::App* app, Arguments* a) {

@@ -19,8 +19,9 @@ constexpr size_t kNameColumns = 28;  // of an option and its value
 constexpr const char* kExitCodes =
     "Exit codes: 0 success; 1 verify, run --compare or repro --replay found values outside the "
     "tolerance, store verify found damage, store import refused plans; 2 bad usage; 3 bad input "
-    "(missing or malformed file, unsupported op, data that do not fit the model) or a request that "
-    "cannot be served as it is (a range that no single plan covers, a lock that does not fit, a "
+    "(missing or malformed file, unsupported op, data that do not fit the model, a "
+    "report that the service refuses) or a request that cannot be served as it is (a range that no "
+    "single plan covers, a lock that does not fit, a "
     "rule that forces an impossible kernel, more steps or memory than one request may use); 4 the "
     "service cannot be reached or started, is busy, refuses this caller, lacks a requirement (a "
     "compiler, a store), or failed, or a file system is full or read-only; 5 this machine has too "

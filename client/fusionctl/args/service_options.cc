@@ -2,6 +2,7 @@
 
 #include "client/fusionctl/args/help.h"
 #include "client/fusionctl/args/option_words.h"
+#include "core/base/text/number_word.h"
 #include "core/base/text/text.h"
 
 namespace fusion {

@@ -5,6 +5,7 @@
 
 #include "client/fusionctl/args/arguments.h"
 #include "client/fusionctl/commands/commands.h"
+#include "client/fusionctl/commands/report_post.h"
 #include "client/fusionctl/input/data.h"
 #include "client/fusionctl/input/model_file.h"
 #include "client/fusionctl/output/accuracy_output.h"
@@ -124,6 +125,7 @@ absl::StatusOr<ExitCode> PrintAccuracy(const Arguments& arguments, const Client&
 }  // namespace
 
 absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progress) {
+  if (!arguments.post.empty()) return PostReports(arguments, progress);
   std::unique_ptr<ModelFile> model;
   if (!arguments.subject.empty()) {
     ASSIGN_OR_RETURN(bool is_file, IsFileSubject(arguments.subject, arguments.model_option));

@@ -98,7 +98,7 @@ Json ErrorsJson(const ErrorSummary& errors) {
 std::string AccuracyText(const std::vector<DeviceAccuracy>& devices) {
   if (devices.empty()) {
     return "no latencies of kernels were reported, or their plans are of an earlier version; "
-           "fusionctl bench and the client library report them\n";
+           "fusionctl bench, fusionctl tune and the client library report them\n";
   }
   return StrJoin(devices, "\n", DeviceText);
 }

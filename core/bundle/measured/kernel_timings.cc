@@ -18,6 +18,7 @@ Digest KeyOf(const KernelTimings& timings) {
 void AddTimings(const KernelTimings& more, KernelTimings* out) {
   MeasuredTimes all = std::move(out->times);
   const int64_t last_ms = std::max(out->last_report_unix_ms, more.last_report_unix_ms);
+  const double clock_ghz = more.clock_ghz > 0 ? more.clock_ghz : out->clock_ghz;
   AddCalls(more.times.calls, &all);
   all.samples_us.insert(all.samples_us.end(), more.times.samples_us.begin(),
                         more.times.samples_us.end());
@@ -25,6 +26,7 @@ void AddTimings(const KernelTimings& more, KernelTimings* out) {
   *out = more;
   out->times = std::move(all);
   out->last_report_unix_ms = last_ms;
+  out->clock_ghz = clock_ghz;
 }
 
 int64_t ChargedBytes(const KernelTimings& timings) {

@@ -37,6 +37,7 @@ struct KernelTimings {
   CostTerms terms;
   MeasuredTimes times;  // of one launch
   int64_t last_report_unix_ms = 0;
+  double clock_ghz = 0;  // of the cores, by the last report that says it; 0: none did
 
   bool operator==(const KernelTimings&) const = default;
 };
@@ -44,7 +45,8 @@ struct KernelTimings {
 /// Names the timings of a kernel by a voter: device, kernel, machine, tenant and trust.
 Digest KeyOf(const KernelTimings& timings);
 
-/// Adds samples of `more`, which has the same key, and takes over everything else from it.
+/// Adds samples of `more`, which has the same key, and takes over everything else from it; but an
+/// unknown clock replaces no known one.
 void AddTimings(const KernelTimings& more, KernelTimings* out);
 
 /// Bytes that the timings count against a budget in memory.

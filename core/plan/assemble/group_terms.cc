@@ -2,6 +2,7 @@
 
 #include "core/benefit/calibrate/kernel_form.h"
 #include "core/benefit/calibrate/terms.h"
+#include "core/benefit/estimate.h"
 
 namespace fusion {
 
@@ -28,6 +29,15 @@ void NoteTerms(const DeviceSpec& device, const CostFactors& factors, PlannedMode
         TermsOf(group.estimate, model->plan.kernels[k].phases, facts[k].product_type, device);
     if (!spec) group.terms = Scaled(group.terms, inverse);
   }
+}
+
+KernelFacts FactsOf(const Schedule& schedule, const Estimate& estimate, const DeviceSpec& device,
+                    const CostFactors& factors) {
+  return {.bound = BoundOf(estimate, device),
+          .form = FormOf(schedule),
+          .terms = Scaled(TermsOf(estimate, static_cast<int>(schedule.phases.size()),
+                                  ProductTypeOf(schedule, device), device),
+                          Inverse(factors))};
 }
 
 }  // namespace fusion

@@ -11,4 +11,14 @@ namespace fusion {
 /// costs. `factors`: those of `device` on its spec; the terms are with the constants of the spec.
 void NoteTerms(const DeviceSpec& device, const CostFactors& factors, PlannedModel* model);
 
+/// What a benefit model is fitted by: as in PlanGroup.
+struct KernelFacts {
+  std::string bound;
+  std::string form;
+  CostTerms terms;
+};
+/// The facts of a generated kernel. `device`, `factors`: as for NoteTerms.
+KernelFacts FactsOf(const Schedule& schedule, const Estimate& estimate, const DeviceSpec& device,
+                    const CostFactors& factors);
+
 }  // namespace fusion

@@ -25,9 +25,11 @@ struct Fake {
                   return samples;
                 },
             .send =
-                [this](const LatencyReport& report, const CancelToken& until) {
+                [this](const LatencyReport& report, const ReportOrigin& origin,
+                       const CancelToken& until) {
                   MutexLock lock(&mutex);
                   reports.push_back(report);
+                  origins.push_back(origin);
                   absl::Status status = answer(until);
                   ++sent;
                   return status;
@@ -52,6 +54,7 @@ struct Fake {
   };
   Mutex mutex;
   std::vector<LatencyReport> reports;
+  std::vector<ReportOrigin> origins;
   std::atomic<int> taken{0};
   std::atomic<int> sent{0};
   std::atomic<bool> stopped{false};
@@ -174,8 +177,20 @@ TEST(LatencyReporter, AServiceThatIsAwayMayComeBack) {
                              {.every = milliseconds(1), .last_timeout = hours(1)});
     EXPECT_TRUE(Fake::Await([&] { return fake.sent >= 5; }));
   }
-  EXPECT_EQ(fake.taken, fake.sent);  // none was sent twice
+  // The first report fails, again, and is dropped; the second fails and is sent again.
+  EXPECT_EQ(fake.taken + 2, fake.sent);
   EXPECT_FALSE(fake.stopped);
+  ASSERT_GE(fake.origins.size(), 5u);
+  const std::vector<ReportOrigin>& sent = fake.origins;
+  EXPECT_EQ(sent[0].id, sent[1].id);
+  EXPECT_NE(sent[1].id, sent[2].id);
+  EXPECT_EQ(sent[2].id, sent[3].id) << "the same report has the same id";
+  EXPECT_NE(sent[3].id, sent[4].id);
+  for (const ReportOrigin& origin : sent) {
+    EXPECT_EQ(origin.id.size(), 16u);
+    EXPECT_GE(origin.background_load, 0);
+    EXPECT_LE(origin.background_load, 1);
+  }
 }
 
 TEST(LatencyReporter, StopsOnceThePlanIsGone) {

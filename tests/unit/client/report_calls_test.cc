@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "client/client.h"
+#include "client/report_stream.h"
 #include "core/wire/basics/scalars.h"
 #include "core/wire/report.h"
 #include "fusion/v1/fusion_service.grpc.pb.h"
@@ -83,6 +84,22 @@ class ReportCallsTest : public ServedClientTest {
 
   FakeService service_;
 };
+
+TEST_F(ReportCallsTest, AServiceThatTakesNoStreamsSaysSo) {
+  const absl::Status status = SendReports(*Connect(), {v1::ReportLatencyRequest()}).status();
+  EXPECT_TRUE(absl::IsUnimplemented(status)) << status;
+  EXPECT_THAT(std::string(Message(status)), HasSubstr("takes no streams of reports"));
+}
+
+TEST_F(ReportCallsTest, HowAReportCameToBeIsSentWithIt) {
+  const ReportOrigin origin{.id = "an id", .clock_ghz = 2.5, .background_load = 0.125};
+  const LatencyReport report{.plan_key = Sha256("plan"), .run_samples_us = {5}, .threads = 1};
+  ASSERT_TRUE(Connect()->ReportLatency(report, CancelToken(), origin).ok());
+  EXPECT_EQ(service_.last.report_id(), "an id");
+  EXPECT_EQ(service_.last.clock_ghz(), 2.5);
+  EXPECT_EQ(service_.last.background_load(), 0.125);
+  EXPECT_EQ(service_.last.run_samples_us(0), 5);
+}
 
 TEST_F(ReportCallsTest, AReportIsSentOnceWhateverTheAnswer) {
   std::unique_ptr<Client> client = Connect();

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "core/cache/memory/memory_records.h"
@@ -105,6 +106,70 @@ TEST_F(LatencyBookTest, AReportIsShownBesideWhatWasEstimated) {
   EXPECT_EQ(second.launches, 1);
   EXPECT_EQ(second.measured.samples, 0);
   EXPECT_EQ(second.measured.median_us, 0);
+}
+
+TEST_F(LatencyBookTest, AReportWithAnIdCountsOnceForItsTenant) {
+  const LatencyReport report = ReportOn(Store("graph"));
+  const ReportOrigin origin{.id = "one"};
+  absl::StatusOr<AddedReport> first = book_.Add(report, origin, "a");
+  ASSERT_TRUE(first.ok()) << first.status();
+  EXPECT_EQ(first->samples, 5);
+  EXPECT_FALSE(first->duplicate);
+  const AddedReport again = book_.Add(report, origin, "a").value();
+  EXPECT_TRUE(again.duplicate);
+  EXPECT_EQ(again.samples, 0);
+  EXPECT_EQ(Reports().at(0).runs.calls, 5);
+  EXPECT_FALSE(book_.Add(report, origin, "b").value().duplicate);
+  EXPECT_FALSE(book_.Add(report, {.id = "two"}, "a").value().duplicate);
+  EXPECT_FALSE(book_.Add(report, ReportOrigin(), "a").value().duplicate);
+  EXPECT_FALSE(book_.Add(report, ReportOrigin(), "a").value().duplicate) << "without an id";
+  EXPECT_EQ(Reports().at(0).runs.calls, 25);
+}
+
+TEST_F(LatencyBookTest, TheIdOfARefusedReportMayBeSentAgain) {
+  LatencyReport report = ReportOn(Sha256("not planned yet"));
+  EXPECT_TRUE(absl::IsNotFound(book_.Add(report, {.id = "one"}, "a").status()));
+  report.plan_key = Store("graph");
+  EXPECT_FALSE(book_.Add(report, {.id = "one"}, "a").value().duplicate);
+}
+
+TEST_F(LatencyBookTest, EqualReportsAtOnceCountOnce) {
+  const LatencyReport report = ReportOn(Store("graph"));
+  std::atomic<int> stored{0};
+  std::vector<std::thread> senders;
+  for (int i = 0; i < 8; ++i) {
+    senders.emplace_back([&] {
+      for (int id = 0; id < 50; ++id) {
+        stored += book_.Add(report, {.id = StrCat(id)}, "a").value().duplicate ? 0 : 1;
+      }
+    });
+  }
+  for (std::thread& sender : senders) sender.join();
+  EXPECT_EQ(stored, 50);
+  EXPECT_EQ(Reports().at(0).runs.calls, 250);
+}
+
+TEST_F(LatencyBookTest, UnderBackgroundLoadCallsAreCountedOnly) {
+  const LatencyReport report = ReportOn(Store("graph"));
+  EXPECT_EQ(book_.Add(report, {.background_load = kMaxBackgroundLoad}, "a")->samples, 5);
+  EXPECT_EQ(book_.Add(report, {.background_load = 0.5}, "a")->samples, 0);
+  const PlanReport seen = Reports().at(0);
+  EXPECT_EQ(seen.runs.calls, 10);
+  EXPECT_EQ(seen.runs.samples, 1);
+  EXPECT_EQ(seen.kernels[0].measured.calls, 24);
+  EXPECT_EQ(seen.kernels[0].measured.samples, 4);
+}
+
+TEST_F(LatencyBookTest, TheClockIsKeptWithTheTimesOfKernels) {
+  Plan plan = TwoKernels();
+  plan.groups[0].form = "product";
+  const LatencyReport report = ReportOn(Store("graph", plan));
+  ASSERT_TRUE(book_.Add(report, {.clock_ghz = 3.5}, "a").ok());
+  ASSERT_TRUE(book_.Add(report, ReportOrigin(), "a").ok());
+  ASSERT_THAT(timings_.Keys(), SizeIs(1));
+  EXPECT_EQ(timings_.Get(timings_.Keys()[0])->clock_ghz, 3.5) << "unknown replaces no known one";
+  ASSERT_TRUE(book_.Add(report, {.clock_ghz = 2.5}, "a").ok());
+  EXPECT_EQ(timings_.Get(timings_.Keys()[0])->clock_ghz, 2.5);
 }
 
 TEST_F(LatencyBookTest, AReportIsKeptThoughThereIsNoRoomForTimesOfKernels) {

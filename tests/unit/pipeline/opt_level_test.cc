@@ -1,10 +1,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
 
 #include "core/base/files/file.h"
 #include "core/cache/rocks/rocks_store.h"
+#include "core/device/host_cpu.h"
 #include "core/onnx/reference_weights.h"
 #include "core/pipeline/plan_fusion.h"
 #include "core/pipeline/requests/lock.h"
@@ -119,6 +122,45 @@ TEST_F(OptLevelTest, WithoutALevelNothingIsTried) {
   EXPECT_EQ(races_, 0);
   EXPECT_EQ(reply.stored->plan.search.level, 0);
   EXPECT_THAT(reply.warnings, Not(Contains(HasSubstr("opt_level"))));
+}
+
+TEST_F(OptLevelTest, TimesOfRacesAreToldWithTheFactsOfTheirKernels) {
+  std::vector<KernelTimings> timed;
+  PipelineOptions options;
+  options.builds.on_timed = [&](const KernelTimings& t) { timed.push_back(t); };
+  FusionPipeline pipeline(options, BuiltInSpecs().value(), toolchain_, store_, workers_, logger_);
+  absl::StatusOr<PlanReply> reply = pipeline.PlanFusion(Request(Mlp(), 1), patient_);
+  ASSERT_TRUE(reply.ok()) << reply.status();
+  const Plan& plan = reply->stored->plan;
+  EXPECT_EQ(static_cast<int64_t>(timed.size()), plan.search.measured + races_)
+      << "of each race the pick too";
+  std::set<Digest> kernels;
+  for (const KernelTimings& t : timed) {
+    kernels.insert(t.kernel);
+    EXPECT_EQ(t.device, (TimedDevice{plan.target, plan.isa, plan.threads}));
+    EXPECT_EQ(t.tenant, "");
+    EXPECT_EQ(t.machine, HostCpuName());
+    EXPECT_EQ(t.form, "product");
+    EXPECT_FALSE(t.bound.empty());
+    EXPECT_GT(t.times.calls, 0);
+    EXPECT_FALSE(t.times.samples_us.empty());
+  }
+  EXPECT_EQ(kernels.size(), timed.size());
+  for (const PlanLaunch& launch : plan.launches) {
+    const Digest& key = plan.kernels[static_cast<size_t>(launch.kernel)].key;
+    const auto found = std::find_if(timed.begin(), timed.end(),
+                                    [&](const KernelTimings& t) { return t.kernel == key; });
+    if (found == timed.end()) continue;
+    EXPECT_EQ(found->terms, plan.groups[static_cast<size_t>(launch.group)].terms)
+        << "the same facts as in the plan that took it";
+  }
+  timed.clear();
+  const std::string other = Mlp(80);
+  PlanRequest own = Request(other, 1);
+  own.options.tenant = "shop";
+  ASSERT_TRUE(pipeline.PlanFusion(own, patient_).ok());
+  EXPECT_FALSE(timed.empty());
+  for (const KernelTimings& t : timed) EXPECT_EQ(t.tenant, "shop");
 }
 
 TEST_F(OptLevelTest, TheFastestStaysAndIsAnsweredFromTheStoreFromThenOn) {

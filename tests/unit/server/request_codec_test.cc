@@ -266,8 +266,8 @@ TEST(RequestCodecTest, PackedAndUnpackedSamplesAreTheSame) {
   wire.set_threads(1);
   std::string bytes = wire.SerializeAsString();
   std::string one("\0\0\0\0\0\0\xf0\x3f", 8);
-  absl::StatusOr<LatencyReport> packed = DecodeLatencyReport(bytes + "\x1a\x10" + one + one);
-  absl::StatusOr<LatencyReport> apart = DecodeLatencyReport(bytes + "\x19" + one + "\x19" + one);
+  absl::StatusOr<DecodedReport> packed = DecodeLatencyReport(bytes + "\x1a\x10" + one + one);
+  absl::StatusOr<DecodedReport> apart = DecodeLatencyReport(bytes + "\x19" + one + "\x19" + one);
   ASSERT_TRUE(packed.ok()) << packed.status();
   ASSERT_TRUE(apart.ok()) << apart.status();
   EXPECT_EQ(packed->run_samples_us, apart->run_samples_us);

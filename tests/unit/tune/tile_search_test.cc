@@ -111,6 +111,11 @@ class FakeBench final : public TileBench {
     kept_[measured.race] = measured.result;
     kept_of_.push_back(pick);
   }
+  void NoteTimes(const Digest& pick, const SearchedTiling& tiling,
+                 const std::vector<double>& us) override {
+    picks_told_.insert(pick);
+    noted_[tiling.tiles] = us;
+  }
 
   FakeClock& clock_;
   Nanoseconds make_takes_{0};
@@ -121,12 +126,14 @@ class FakeBench final : public TileBench {
   absl::Status race_status_;
   std::map<std::string, absl::Status> failures_;
   std::set<std::string> unverified_;
+  std::set<Digest> picks_told_;
   std::map<std::string, std::vector<double>> us_;        // by kernel, repeated as often as needed
   std::map<std::string, std::vector<double>> pairs_us_;  // not given: as us_
   std::vector<std::string> made_;
   std::vector<KernelRace> races_;
   std::map<Digest, TunedKernel> kept_;
   std::vector<Digest> kept_of_;
+  std::map<std::string, std::vector<double>> noted_;
 
  private:
   std::vector<double> Samples(const std::string& kernel,
@@ -166,6 +173,21 @@ class SearchTilesTest : public testing::Test {
   std::string left_out_;
   int done_ = 0;
 };
+
+TEST_F(SearchTilesTest, AllTimesOfARaceAreNoted) {
+  bench_.us_["a2"] = {5};
+  Search({KernelOf("a", 2)});
+  ASSERT_EQ(bench_.noted_.size(), 3u);
+  const KernelRace& race = bench_.races_.at(0);
+  const auto runs = static_cast<size_t>(race.most_runs);
+  const auto pairs = static_cast<size_t>(race.least_pairs);
+  EXPECT_EQ(bench_.noted_["a0"], std::vector<double>(runs + pairs, 10)) << "the pick, in pairs too";
+  EXPECT_EQ(bench_.noted_["a1"], std::vector<double>(runs, 10));
+  EXPECT_EQ(bench_.noted_["a2"], std::vector<double>(runs + pairs, 5));
+  bench_.noted_.clear();
+  Search({KernelOf("a", 2)});
+  EXPECT_TRUE(bench_.noted_.empty()) << "recalled, not measured again";
+}
 
 TEST_F(SearchTilesTest, WhatIsMeasuredFasterTakesThePlaceOfTheModelsPick) {
   bench_.us_["a2"] = {8, 8.1, 7.9};

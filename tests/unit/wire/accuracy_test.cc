@@ -84,7 +84,8 @@ KernelTimings SampleTimings() {
                     .task_us = 9,
                     .exposed = 0.5},
           .times = {.calls = 3, .samples_us = {1.5, 2.5}},
-          .last_report_unix_ms = 11};
+          .last_report_unix_ms = 11,
+          .clock_ghz = 3.5};
 }
 
 TEST(TimingsWire, EveryFieldArrives) {
@@ -106,6 +107,8 @@ TEST(TimingsWire, BadNumbersAreRefusedByName) {
   };
   const Case cases[] = {
       {[](auto* w) { w->set_kernel_key("short"); }, "kernel_key"},
+      {[](auto* w) { w->set_clock_ghz(-1); }, "timings: clock_ghz: -1"},
+      {[](auto* w) { w->set_clock_ghz(std::nan("")); }, "timings: clock_ghz: nan"},
       {[](auto* w) { w->mutable_terms()->set_memory_us(-1); }, "terms: memory_us: -1"},
       {[](auto* w) { w->mutable_terms()->set_idle_us(std::nan("")); }, "terms: idle_us: nan"},
       {[](auto* w) { w->mutable_terms()->set_exposed(2); }, "terms: exposed: 2"},
