@@ -178,6 +178,7 @@ TEST_F(SearchTilesTest, AllTimesOfARaceAreNoted) {
   bench_.us_["a2"] = {5};
   Search({KernelOf("a", 2)});
   ASSERT_EQ(bench_.noted_.size(), 3u);
+  EXPECT_EQ(bench_.picks_told_.size(), 1u) << "they compute the same";
   const KernelRace& race = bench_.races_.at(0);
   const auto runs = static_cast<size_t>(race.most_runs);
   const auto pairs = static_cast<size_t>(race.least_pairs);
