@@ -27,6 +27,7 @@ def tuning(rows, work, options):
                 chosen, pick = kernel["tried"][kernel["chosen"]], kernel["tried"][0]
                 if kernel["chosen"] and chosen["median_us"] > pick["median_us"]:
                     slower.append(model)
+        epochs = ctl("epochs", "--train", "--server", daemon.address)[1]["epochs"]
     rows.counted("tuning: models of which kernels were timed", len(gains) >= len(MODELS) - 2, f"{len(gains)} of {len(MODELS)}",
                  f">= {len(MODELS) - 2}")
     rows.timed("tuning: kernels whose new tiles were slower when all were timed", not slower, f"{len(slower)} {' '.join(slower[:3])}",
@@ -38,3 +39,11 @@ def tuning(rows, work, options):
                f"{math.exp(mean):.3f} ({math.exp(mean - error):.3f} .. {math.exp(mean + error):.3f}); {best} {gains[best]:.2f}", f">= {GAIN}")
     rows.timed("tuning: rank correlation of estimates and times of a kernel's tiles", statistics.median(orders) >= ORDER,
                f"median {statistics.median(orders):.2f} of {len(orders)} kernels", f">= {ORDER}")
+    if not epochs:
+        rows.add("UNMEASURED", "tuning: regret of the choices of tiles", "no constants differ from those of the spec", "")
+        return
+    epoch = epochs[0]
+    before, after = (math.expm1(epoch[side]["regret"]) for side in ("before", "after"))
+    rows.counted(f"tuning: regret of {epoch['after']['choices']} choices, constants of the spec and fitted to other models",
+                 epoch["state"] == "rejected" or after <= before + 0.001, f"{100 * before:.1f} % -> {100 * after:.1f} %, {epoch['state']}",
+                 "it never rises, or the epoch is rejected")
