@@ -29,7 +29,8 @@ class RaceTimingsTest : public testing::Test {
   }
   // A machine that has a spec of its own.
   static Target Host() {
-    for (const DeviceSpec& spec : BuiltInSpecs().value()) {
+    const std::vector<DeviceSpec> specs = BuiltInSpecs().value();
+    for (const DeviceSpec& spec : specs) {
       const bool named = !spec.vendor.empty() && !spec.models.empty();
       if (!named || spec.kind != "CPU" || VectorLevel(spec.isa) != Isa::kAvx512) continue;
       return {.vendor = spec.vendor, .family = spec.family, .model = spec.models.at(0)};

@@ -270,7 +270,7 @@ TEST(RequestCodecTest, PackedAndUnpackedSamplesAreTheSame) {
   absl::StatusOr<DecodedReport> apart = DecodeLatencyReport(bytes + "\x19" + one + "\x19" + one);
   ASSERT_TRUE(packed.ok()) << packed.status();
   ASSERT_TRUE(apart.ok()) << apart.status();
-  EXPECT_EQ(packed->run_samples_us, apart->run_samples_us);
+  EXPECT_EQ(packed->report.run_samples_us, apart->report.run_samples_us);
   std::string many;
   for (int64_t i = 0; i < 8 * (kMaxRequestObjects + 10); ++i) many += "\x19" + one;
   EXPECT_EQ(DecodeLatencyReport(bytes + many).status().code(), absl::StatusCode::kResourceExhausted)
