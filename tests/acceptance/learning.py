@@ -5,9 +5,10 @@ import sys
 import common
 from accuracy import accuracy
 from observability import observability
+from probe import probe
 from tuning import tuning
 
-GROUPS = [observability, accuracy, tuning]
+GROUPS = [observability, accuracy, tuning, probe]
 
 
 def measure(rows, work, options):

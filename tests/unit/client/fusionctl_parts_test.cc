@@ -232,8 +232,8 @@ TEST(Arguments, TokensAreWhatTheServerTakes) {
 TEST(Arguments, AWordThatIsNoCommandIsNamed) {
   EXPECT_EQ(Parse({"foo"}).text,
             "\"foo\" is no command; expected one of plan, run, bench, verify, show, kernels, "
-            "export, explain, diff, repro, report, tune, list, capabilities, status, token, store, "
-            "completion");
+            "export, explain, diff, repro, report, tune, probe, list, capabilities, status, token, "
+            "store, completion");
   EXPECT_THAT(Parse({}).text, HasSubstr("expected one of plan, run"));
 }
 
