@@ -166,7 +166,14 @@ class ProbeList {
   void AddCost(const char* name, double (TaskCosts::*measure)(double)) {
     measured_.push_back({name,
                          [this, measure](double seconds) {
-                           return Burst{.work_per_s = (costs_.*measure)(seconds)};
+                           // The caller never sleeps, so its share of a core is that of the burst.
+                           double value = 0;
+                           Burst burst = RunOnThreads(1, [&](int) {
+                             value = (costs_.*measure)(seconds);
+                             return value;
+                           });
+                           burst.work_per_s = value;
+                           return burst;
                          },
                          {}});
   }
@@ -225,6 +232,14 @@ std::vector<std::string> WarningsOf(const std::vector<Measured>& all,
   if (disturbed * 10 > bursts) {
     out.push_back(StrCat("other programs took cores in ", 100 * disturbed / bursts,
                          " % of the bursts; measure again when the machine is idle"));
+  }
+  std::vector<std::string> unsteady;
+  for (const ProbedConstant& constant : details) {
+    if (constant.high > 2 * constant.low) unsteady.push_back(constant.name);
+  }
+  if (!unsteady.empty()) {
+    out.push_back(StrCat("bursts of one constant differ by more than a factor of two: ",
+                         StrJoin(unsteady, ", ")));
   }
   for (const ProbedConstant& constant : details) {
     if (constant.name != "product_rate") continue;  // nothing but the clock and the core

@@ -53,9 +53,9 @@ struct ProbeResult {
 /// All are measured in turn, in bursts of some milliseconds, until the time is over; so a
 /// disturbance of a second affects each a little and none wholly. Of bursts in which a thread had
 /// its core for less than nine tenths of the time, those are left out that leave three others.
-/// Uses up to 320 MiB. FailedPrecondition if this machine lacks the instructions;
-/// InvalidArgument for options out of range; Cancelled by `stop`; ResourceExhausted without memory
-/// or threads.
+/// Uses as much memory as half of the caches have, and up to 256 MiB more. FailedPrecondition if
+/// this machine lacks the instructions; InvalidArgument for options out of range; Cancelled by
+/// `stop`; ResourceExhausted without memory or threads.
 absl::StatusOr<ProbeResult> Probe(const ProbeOptions& options);
 
 }  // namespace fusion

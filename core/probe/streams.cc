@@ -82,10 +82,12 @@ StreamPass FindPass(int reads, int writes, Isa isa) {
 Streams::Streams(int reads, int writes, int64_t bytes) : reads_(reads) {
   floats_ = std::max<int64_t>(bytes / 4 / (reads + writes), 1024) / 64 * 64;
   for (int a = 0; a < reads + writes; ++a) {
-    const size_t room = (static_cast<size_t>(floats_) * 4 + kHugePage - 1) / kHugePage * kHugePage;
-    Array array(static_cast<float*>(std::aligned_alloc(kHugePage, room)), &std::free);
+    const size_t filled = static_cast<size_t>(floats_) * 4;
+    const size_t page = filled < kHugePage ? size_t{4096} : kHugePage;
+    const size_t room = (filled + page - 1) / page * page;
+    Array array(static_cast<float*>(std::aligned_alloc(page, room)), &std::free);
     if (array == nullptr) throw std::bad_alloc();
-    madvise(array.get(), room, MADV_HUGEPAGE);  // only a hint
+    if (page == kHugePage) madvise(array.get(), room, MADV_HUGEPAGE);  // only a hint
     std::fill_n(array.get(), floats_, 1.0F);
     arrays_.push_back(std::move(array));
   }

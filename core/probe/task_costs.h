@@ -14,7 +14,8 @@ class TaskCosts {
 
   /// Work for all threads after the caller was busy for 20 us: the workers still spin.
   double Launch(double seconds);
-  /// The end of work that takes each thread 5 us, and what it needs to begin.
+  /// The end of work that takes each thread 5 us, and what it needs to begin. Runs count in which
+  /// no thread did the work of another one, if there are any.
   double Barrier(double seconds);
   /// Work for all threads behind other such work.
   double Relaunch(double seconds);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -19,14 +19,12 @@ double SecondsOf(clockid_t clock) {
 
 struct alignas(64) Part {
   double work = 0;
-  double begin_s = 0;
   double end_s = 0;
   double cpu_s = 0;
 };
 
 void DoPart(const std::function<double(int)>& body, int thread, Part* part) {
   const double cpu = SecondsOf(CLOCK_THREAD_CPUTIME_ID);
-  part->begin_s = SecondsOf(CLOCK_MONOTONIC);
   part->work = body(thread);
   part->end_s = SecondsOf(CLOCK_MONOTONIC);
   part->cpu_s = SecondsOf(CLOCK_THREAD_CPUTIME_ID) - cpu;
@@ -38,18 +36,27 @@ Burst RunOnThreads(int threads, const std::function<double(int)>& body) {
   std::vector<Part> parts(static_cast<size_t>(std::max(threads, 1)));
   double begin_s = 0;
   if (parts.size() == 1) {
+    begin_s = SecondsOf(CLOCK_MONOTONIC);
     DoPart(body, 0, &parts[0]);
-    begin_s = parts[0].begin_s;
   } else {
     std::atomic<size_t> ready{0};
     std::atomic<bool> go{false};
+    std::atomic<bool> complete{true};
     std::vector<std::thread> team;
-    for (size_t t = 0; t < parts.size(); ++t) {
-      team.emplace_back([&, t] {
-        ready.fetch_add(1);
-        while (!go.load()) std::this_thread::yield();
-        DoPart(body, static_cast<int>(t), &parts[t]);
-      });
+    team.reserve(parts.size());
+    try {
+      for (size_t t = 0; t < parts.size(); ++t) {
+        team.emplace_back([&, t] {
+          ready.fetch_add(1);
+          while (!go.load()) std::this_thread::yield();
+          if (complete.load()) DoPart(body, static_cast<int>(t), &parts[t]);
+        });
+      }
+    } catch (const std::system_error&) {  // no more threads
+      complete.store(false);
+      go.store(true);
+      for (std::thread& thread : team) thread.join();
+      throw;
     }
     while (ready.load() < parts.size()) std::this_thread::yield();
     begin_s = SecondsOf(CLOCK_MONOTONIC);
@@ -62,7 +69,8 @@ Burst RunOnThreads(int threads, const std::function<double(int)>& body) {
   for (const Part& part : parts) {
     work += part.work;
     end_s = std::max(end_s, part.end_s);
-    const double wall_s = std::max(part.end_s - part.begin_s, 1e-9);
+    // A thread that begins late had no core either.
+    const double wall_s = std::max(part.end_s - begin_s, 1e-9);
     out.cpu_share = std::min(out.cpu_share, part.cpu_s / wall_s);
   }
   out.work_per_s = work / std::max(end_s - begin_s, 1e-9);

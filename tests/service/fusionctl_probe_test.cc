@@ -7,7 +7,6 @@
 #include "core/base/files/file.h"
 #include "core/device/measured_file.h"
 #include "tests/service/fusionctl_fixture.h"
-#include "tests/support/dir_dir.h"
 
 namespace fusion {
 namespace {
