@@ -9,7 +9,7 @@
 #include <system_error>
 
 #include "core/base/clock.h"
-#include "core/base/statistics/median_interval.h"
+#include "core/base/statistics/quantile.h"
 #include "core/base/text/text.h"
 #include "core/base/utc_time.h"
 #include "core/device/host_cpu.h"
@@ -207,14 +207,17 @@ std::vector<double> Counted(std::vector<Burst> bursts) {
 
 ProbedConstant Summarised(const Measured& measured) {
   const MeasurableConstant& constant = MeasurableConstants().at(measured.name);
-  const std::vector<double> counted = Counted(measured.bursts);
-  const MedianInterval interval = MedianOf(counted);
-  auto bounded = [&](double value) { return std::clamp(value, constant.least, constant.most); };
+  std::vector<double> counted = Counted(measured.bursts);
+  std::sort(counted.begin(), counted.end());
+  auto at = [&](double part) {
+    return std::clamp(QuantileOfSorted(counted, part), constant.least, constant.most);
+  };
+  // Disturbances make rates lower and costs higher, never the reverse.
   return {.name = measured.name,
           .unit = std::string(constant.unit),
-          .value = bounded(interval.median),
-          .low = bounded(interval.low),
-          .high = bounded(interval.high),
+          .value = at(constant.unit == "s" ? 0.25 : 0.75),
+          .low = at(0.1),
+          .high = at(0.9),
           .bursts = static_cast<int>(counted.size())};
 }
 

@@ -31,8 +31,8 @@ inline constexpr int kMostProbeThreads = 512;
 struct ProbedConstant {
   std::string name;  // MeasurableConstant::name
   std::string unit;
-  double value = 0;  // the median of the bursts
-  double low = 0;    // its 95 % interval
+  double value = 0;  // the better quartile of the bursts
+  double low = 0;    // their 10 % and 90 % quantiles
   double high = 0;
   int bursts = 0;
 };
@@ -51,11 +51,12 @@ struct ProbeResult {
 /// with one thread and with all.
 ///
 /// All are measured in turn, in bursts of some milliseconds, until the time is over; so a
-/// disturbance of a second affects each a little and none wholly. Of bursts in which a thread had
-/// its core for less than nine tenths of the time, those are left out that leave three others.
-/// Uses as much memory as half of the caches have, and up to 256 MiB more. FailedPrecondition if
-/// this machine lacks the instructions; InvalidArgument for options out of range; Cancelled by
-/// `stop`; ResourceExhausted without memory or threads.
+/// disturbance of a second affects each a little and none wholly. The upper quartile of a rate and
+/// the lower quartile of a cost count, because a disturbance only ever makes things slower. Of
+/// bursts in which a thread had its core for less than nine tenths of the time, those are left out
+/// that leave three others. Uses as much memory as half of the caches have, and up to 256 MiB more.
+/// FailedPrecondition if this machine lacks the instructions; InvalidArgument for options out of
+/// range; Cancelled by `stop`; ResourceExhausted without memory or threads.
 absl::StatusOr<ProbeResult> Probe(const ProbeOptions& options);
 
 }  // namespace fusion

@@ -30,15 +30,15 @@ void Nothing(int64_t begin, int64_t end, int) {
   for (int64_t task = begin; task < end; ++task) asm volatile("" : : "r"(task));
 }
 
-// The median of what `once` returns, for that many seconds; at least nine samples.
+// The lower quartile of what `once` returns, for that many seconds; at least nine samples.
 template <class F>
-double MedianWithin(double seconds, const F& once) {
+double QuartileWithin(double seconds, const F& once) {
   std::vector<double> samples;
   const SteadyClock::time_point begin = SteadyClock::now();
   while (samples.size() < 9 || (SecondsSince(begin) < seconds && samples.size() < 100'000)) {
     samples.push_back(once());
   }
-  return Quantile(std::move(samples), 0.5);
+  return Quantile(std::move(samples), 0.25);
 }
 
 // Seconds of one of kBatch runs of `tasks` tasks that do nothing.
@@ -55,7 +55,7 @@ TaskCosts::TaskCosts(int threads) : alone_(1), pool_(threads) {}
 
 double TaskCosts::Launch(double seconds) {
   const TaskBody body = Nothing;
-  return MedianWithin(seconds, [&] {
+  return QuartileWithin(seconds, [&] {
     BusyFor(kBusySeconds);
     const SteadyClock::time_point begin = SteadyClock::now();
     pool_.Run(pool_.threads(), body);
@@ -70,7 +70,7 @@ double TaskCosts::Barrier(double seconds) {
     for (int64_t task = begin; task < end; ++task) BusyFor(kTaskSeconds);
   };
   std::vector<double> whole;  // of runs in which every thread worked
-  const double any = MedianWithin(seconds, [&] {
+  const double any = QuartileWithin(seconds, [&] {
     std::fill(worked.begin(), worked.end(), 0);
     const SteadyClock::time_point begin = SteadyClock::now();
     pool_.Run(pool_.threads(), body);
@@ -78,23 +78,23 @@ double TaskCosts::Barrier(double seconds) {
     if (std::find(worked.begin(), worked.end(), 0) == worked.end()) whole.push_back(took_s);
     return took_s;
   });
-  return whole.empty() ? any : Quantile(std::move(whole), 0.5);
+  return whole.empty() ? any : Quantile(std::move(whole), 0.25);
 }
 
 double TaskCosts::Relaunch(double seconds) {
-  return MedianWithin(seconds, [&] { return OneOfBatch(&pool_, pool_.threads()); });
+  return QuartileWithin(seconds, [&] { return OneOfBatch(&pool_, pool_.threads()); });
 }
 
 double TaskCosts::Call(double seconds) {
-  return MedianWithin(seconds, [&] { return OneOfBatch(&alone_, 1); });
+  return QuartileWithin(seconds, [&] { return OneOfBatch(&alone_, 1); });
 }
 
 double TaskCosts::Task(double seconds) {
   const int64_t threads = pool_.threads();
   if (threads == 1) return 0;
   const double many =
-      MedianWithin(seconds / 2, [&] { return OneOfBatch(&pool_, threads * kTasksPerThread); });
-  const double one = MedianWithin(seconds / 2, [&] { return OneOfBatch(&pool_, threads); });
+      QuartileWithin(seconds / 2, [&] { return OneOfBatch(&pool_, threads * kTasksPerThread); });
+  const double one = QuartileWithin(seconds / 2, [&] { return OneOfBatch(&pool_, threads); });
   return std::max(many - one, 0.0) / (kTasksPerThread - 1);
 }
 

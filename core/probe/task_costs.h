@@ -7,7 +7,7 @@
 namespace fusion {
 
 /// Costs of handing work to the threads of TaskPool, which run kernels. Each function measures for
-/// about `seconds` and returns the median of one event, in seconds. Not thread-safe.
+/// about `seconds` and returns the lower quartile of one event, in seconds. Not thread-safe.
 class TaskCosts {
  public:
   explicit TaskCosts(int threads);

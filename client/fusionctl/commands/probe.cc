@@ -60,7 +60,7 @@ Json ProbeJson(const ProbeResult& result, const DeviceSpec& spec, const std::str
 std::string ProbeText(const ProbeResult& result, const DeviceSpec& spec, const std::string& file) {
   Table table({{"constant"},
                {"measured", Table::kRight},
-               {"95 % interval", Table::kRight, /*spare=*/1},
+               {"80 % of the bursts", Table::kRight, /*spare=*/1},
                {"in the spec", Table::kRight},
                {"measured / spec", Table::kRight}});
   for (const ProbedConstant& c : result.details) {
