@@ -161,6 +161,23 @@ TEST_F(ProbeCommandTest, BadOptionsAreUsage) {
   EXPECT_EQ(BareCtl({"probe", "--seconds", "0.05", "--out", dir_.path("no/such/x")}).code, 3);
 }
 
+// As client/README.md shows it.
+absl::StatusOr<std::unique_ptr<FusedModel>> LoadMeasured(const Client& client,
+                                                         const std::string& path,
+                                                         const std::string& directory) {
+  FusedModelOptions options;
+  options.probe = {.policy = ProbePolicy::kOnce, .directory = directory};
+  return FusedModel::Load(client, path, options);
+}
+
+// A CPU that has a spec keeps its constants.
+TEST_F(ProbeCommandTest, AModelIsLoadedWithConsent) {
+  std::unique_ptr<Client> client = Client::Connect(daemon_->address()).value();
+  const std::string target =
+      LoadMeasured(*client, Softmax(), dir_.path("cache")).value()->plan().target;
+  EXPECT_EQ(target.starts_with("generic-"), target.find("+probe-") != std::string::npos) << target;
+}
+
 // What an application does whose CPU has no spec.
 TEST_F(ProbeCommandTest, TheClientLibrarySendsThem) {
   Target target{.isa = std::string(DetectTarget().isa), .threads = 1};
