@@ -4,7 +4,6 @@
 #include <cmath>
 #include <deque>
 
-#include "client/detect_target.h"
 #include "core/base/threads/named_thread.h"
 #include "core/bundle/symbol_values.h"
 #include "core/onnx/model_io.h"
@@ -113,8 +112,7 @@ absl::StatusOr<std::unique_ptr<FamilyModel>> FamilyModel::Load(const Client& cli
   FusionRequest request;
   request.onnx_model = bare.SerializeAsString();
   request.model_name = bare.graph().name();
-  request.target =
-      options.model.target ? *options.model.target : DetectTarget(options.model.executor.threads);
+  request.target = TargetOf(options.model);
   request.options = options.model.plan;
   request.allow_fused = options.model.allow_fused;
   ASSIGN_OR_RETURN(std::vector<Ranges> all, TakeApart(client, options, &request));

@@ -33,6 +33,13 @@ absl::Status CheckType(const HostTensor& given, const PlanTensor& wanted, std::s
 
 }  // namespace
 
+Target TargetOf(const FusedModelOptions& options) {
+  if (options.target) return *options.target;
+  Target target = DetectTarget(options.executor.threads);
+  AddMeasured(options.probe, &target);
+  return target;
+}
+
 absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& client,
                                                              const std::string& path,
                                                              const FusedModelOptions& options) {
@@ -50,7 +57,7 @@ absl::StatusOr<std::unique_ptr<FusedModel>> FusedModel::Load(const Client& clien
   FusionRequest request;
   request.onnx_model = bare.SerializeAsString();
   request.model_name = bare.graph().name();
-  request.target = options.target ? *options.target : DetectTarget(options.executor.threads);
+  request.target = TargetOf(options);
   request.options = options.plan;
   request.allow_fused = options.allow_fused;
   request.traceparent = options.traceparent;

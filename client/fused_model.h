@@ -11,6 +11,7 @@
 
 #include "client/client.h"
 #include "client/latency_reporter.h"
+#include "client/probe/once.h"
 #include "core/runtime/executor.h"
 
 namespace fusion {
@@ -18,6 +19,9 @@ namespace fusion {
 struct FusedModelOptions {
   /// The machine that runs the model; default: this one.
   std::optional<Target> target;
+  /// Whether this machine may be measured once if its CPU has no device spec; only without
+  /// `target`.
+  ProbeConsent probe;
   PlanOptions plan;
   bool allow_fused = false;  // as in FusionRequest
   /// Initialisers that runs override. They must also be graph inputs (models of IR version 4 and
@@ -31,6 +35,10 @@ struct FusedModelOptions {
   /// Reports to the service, in the background.
   ReportOptions reports;
 };
+
+/// The machine for which a model with these options is planned; measures it if `probe` allows it
+/// (AddMeasured).
+Target TargetOf(const FusedModelOptions& options);
 
 /// Reads a constant of a model by name; see WeightSource.
 using WeightReader = std::function<absl::StatusOr<HostTensor>(const std::string& name)>;

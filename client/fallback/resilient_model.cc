@@ -4,7 +4,6 @@
 #include <random>
 #include <system_error>
 
-#include "client/detect_target.h"
 #include "core/base/threads/named_thread.h"
 #include "core/onnx/model_io.h"
 #include "core/onnx/reference_weights.h"
@@ -71,8 +70,12 @@ absl::StatusOr<std::unique_ptr<ResilientModel>> ResilientModel::Load(
   FusionRequest request;
   request.onnx_model = bare.SerializeAsString();
   request.model_name = bare.graph().name();
-  request.target =
-      options.model.target ? *options.model.target : DetectTarget(options.model.executor.threads);
+  FusedModelOptions described = options.model;
+  if (described.probe.directory.empty() && client != nullptr &&
+      client->options().cache != nullptr) {
+    described.probe.directory = client->options().cache->directory();
+  }
+  request.target = TargetOf(described);
   request.options = options.model.plan;
   request.allow_fused = options.model.allow_fused;
   request.traceparent = options.model.traceparent;

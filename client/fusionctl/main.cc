@@ -54,6 +54,8 @@ RunCommand CommandOf(CommandKind kind) {
       return RunTune;
     case CommandKind::kEpochs:
       return RunEpochs;
+    case CommandKind::kProbe:
+      return RunProbe;
     case CommandKind::kList:
       return RunList;
     case CommandKind::kCapabilities:
@@ -111,6 +113,7 @@ absl::StatusOr<ExitCode> RunWithFiles(Arguments* arguments, Progress* progress) 
   RETURN_IF_ERROR(CheckOutputs(*arguments));
   RETURN_IF_ERROR(LoadRules(arguments));
   RETURN_IF_ERROR(LoadCustomOps(arguments));
+  RETURN_IF_ERROR(LoadDeviceConstants(arguments));
   RETURN_IF_ERROR(FindUserCache(arguments));
   return CommandOf(arguments->command)(*arguments, progress);
 }

@@ -1,5 +1,7 @@
 #include "core/bundle/text.h"
 
+#include "core/base/text/probed_name.h"
+
 namespace fusion {
 namespace {
 
@@ -87,7 +89,8 @@ std::string_view NumericsName(Numerics numerics) {
 std::string TargetText(const Plan& plan) {
   std::string unit = plan.device.unit.empty() ? "thread" : plan.device.unit;
   return StrCat(
-      plan.target, " (", plan.isa, ", ", plan.threads, " ", unit, plan.threads == 1 ? "" : "s",
+      DeviceNameText(plan.target), " (", plan.isa, ", ", plan.threads, " ", unit,
+      plan.threads == 1 ? "" : "s",
       plan.calibration.epoch == 0 ? "" : StrCat(", constants of epoch ", plan.calibration.epoch),
       ")");
 }

@@ -529,6 +529,10 @@ absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, c
     }
   }
   ApplyTarget(target, &spec);
+  if (target.measured) {
+    RETURN_IF_ERROR(ApplyMeasured(*target.measured, &spec));
+    if (warning != nullptr) warning->clear();
+  }
   return spec;
 }
 

@@ -177,10 +177,11 @@ absl::StatusOr<std::vector<DeviceSpec>> BuiltInSpecs();
 /// Replaces the cache sizes (not with explicit memory) and the number of threads by those of
 /// `target` where these are not 0; of a shared cache at most 32 MiB count per thread. The ISA of a
 /// CPU is the lower one of spec and target, so that a client that does not know all instructions of
-/// its CPU gets code for those it names. Unimplemented: unknown name or ISA. InvalidArgument:
-/// neither name nor ISA is given, threads are not 0..kMaxTargetThreads or are more than the fixed
-/// units of the device, a cache size is negative, or the ISA is too low for the named CPU.
-/// Internal: there is no generic spec.
+/// its CPU gets code for those it names. `target.measured` replaces further constants
+/// (ApplyMeasured, which adds errors of its own); there is no warning then. Unimplemented: unknown
+/// name or ISA. InvalidArgument: neither name nor ISA is given, threads are not
+/// 0..kMaxTargetThreads or are more than the fixed units of the device, a cache size is negative,
+/// or the ISA is too low for the named CPU. Internal: there is no generic spec.
 absl::StatusOr<DeviceSpec> ResolveTarget(const std::vector<DeviceSpec>& specs, const Target& target,
                                          std::string* warning);
 

@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/base/status.h"
+#include "core/device/measured_constants.h"
 
 namespace fusion {
 
@@ -39,6 +41,8 @@ struct Target {
   int64_t l2_bytes = 0;
   int64_t l3_bytes = 0;
   int threads = 1;
+  /// Constants that count instead of those of the device spec; CPUs only.
+  std::optional<MeasuredConstants> measured = {};
 };
 
 }  // namespace fusion

@@ -6,9 +6,10 @@ import common
 from accuracy import accuracy
 from epochs import epochs
 from observability import observability
+from probe import probe
 from tuning import tuning
 
-GROUPS = [observability, epochs, accuracy, tuning]
+GROUPS = [observability, epochs, accuracy, tuning, probe]
 
 
 def measure(rows, work, options):

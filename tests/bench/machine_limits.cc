@@ -18,11 +18,15 @@
 #include <cstdlib>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "core/device/host_isa.h"
+#include "core/probe/arithmetic.h"
+#include "core/probe/streams.h"
+#include "core/probe/team.h"
 
 namespace {
 
@@ -35,142 +39,13 @@ double Seconds(Clock::duration d) { return std::chrono::duration<double>(d).coun
 double Rate(int threads, const std::function<double(int)>& body) {
   std::vector<double> rates;
   for (int run = 0; run < 9; ++run) {
-    std::atomic<int> ready{0};
-    std::atomic<bool> go{false};
-    std::vector<double> work(static_cast<size_t>(threads), 0);
-    std::vector<std::thread> pool;
-    for (int t = 0; t < threads; ++t) {
-      pool.emplace_back([&, t] {
-        ready.fetch_add(1);
-        while (!go.load()) {
-        }
-        work[static_cast<size_t>(t)] = body(t);
-      });
-    }
-    while (ready.load() < threads) {
-    }
-    Clock::time_point begin = Clock::now();
-    go.store(true);
-    for (std::thread& thread : pool) thread.join();
-    double seconds = Seconds(Clock::now() - begin);
-    double total = 0;
-    for (double w : work) total += w;
-    rates.push_back(total / seconds);
+    rates.push_back(fusion::RunOnThreads(threads, body).work_per_s);
   }
   std::sort(rates.begin(), rates.end());
   return rates[rates.size() / 2];
 }
 
 volatile float sink;
-
-__attribute__((target("avx512f"))) double Fma512(long n) {
-  __m512 acc[16];
-  for (int i = 0; i < 16; ++i) acc[i] = _mm512_set1_ps(static_cast<float>(i) * 0.1f);
-  __m512 x = _mm512_set1_ps(0.999f);
-  __m512 y = _mm512_set1_ps(1e-5f);
-  for (long k = 0; k < n; ++k) {
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) acc[i] = _mm512_fmadd_ps(acc[i], x, y);
-  }
-  float sum = 0;
-  for (const __m512& a : acc) sum += _mm512_reduce_add_ps(a);
-  sink = sum;
-  return 16.0 * 32.0 * static_cast<double>(n);
-}
-
-// Two products a lane and instruction.
-__attribute__((target("avx512f,avx512bf16"))) double DotBf16(long n) {
-  __m512 acc[16];
-  for (int i = 0; i < 16; ++i) acc[i] = _mm512_set1_ps(static_cast<float>(i) * 0.1f);
-  const __m512bh x = _mm512_cvtne2ps_pbh(_mm512_set1_ps(0.5f), _mm512_set1_ps(0.25f));
-  const __m512bh y = _mm512_cvtne2ps_pbh(_mm512_set1_ps(1e-5f), _mm512_set1_ps(1e-6f));
-  for (long k = 0; k < n; ++k) {
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) acc[i] = _mm512_dpbf16_ps(acc[i], x, y);
-  }
-  float sum = 0;
-  for (const __m512& a : acc) sum += _mm512_reduce_add_ps(a);
-  sink = sum;
-  return 16.0 * 64.0 * static_cast<double>(n);
-}
-
-// Four products a lane and instruction.
-__attribute__((target("avx512f,avx512vnni"))) double DotI8(long n) {
-  __m512i acc[16];
-  for (int i = 0; i < 16; ++i) acc[i] = _mm512_set1_epi32(i);
-  const __m512i x = _mm512_set1_epi8(3);
-  const __m512i y = _mm512_set1_epi8(-1);
-  for (long k = 0; k < n; ++k) {
-#pragma GCC unroll 16
-    for (int i = 0; i < 16; ++i) acc[i] = _mm512_dpbusd_epi32(acc[i], x, y);
-  }
-  int sum = 0;
-  for (const __m512i& a : acc) sum += _mm512_reduce_add_epi32(a);
-  sink = static_cast<float>(sum);
-  return 16.0 * 128.0 * static_cast<double>(n);
-}
-
-// Tiles of 16 rows, two of rows by two of columns, fetched from L1 for each step.
-struct TileShapes {
-  unsigned char palette = 1, start_row = 0, none[14] = {};
-  unsigned short row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  unsigned char rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-TileShapes shapes;  // in memory: the intrinsic says that it reads 8 bytes
-alignas(64) char tiles[4][1024];
-
-__attribute__((target("amx-tile,amx-bf16,amx-int8"))) double Tiles(long n, bool bytes) {
-  _tile_loadconfig(&shapes);
-  for (long k = 0; k < n; ++k) {
-    _tile_loadd(4, tiles[0], 64);
-    _tile_loadd(5, tiles[1], 64);
-    _tile_loadd(6, tiles[2], 64);
-    _tile_loadd(7, tiles[3], 64);
-    if (bytes) {
-      _tile_dpbusd(0, 4, 6);
-      _tile_dpbusd(1, 4, 7);
-      _tile_dpbusd(2, 5, 6);
-      _tile_dpbusd(3, 5, 7);
-    } else {
-      _tile_dpbf16ps(0, 4, 6);
-      _tile_dpbf16ps(1, 4, 7);
-      _tile_dpbf16ps(2, 5, 6);
-      _tile_dpbf16ps(3, 5, 7);
-    }
-  }
-  _tile_release();
-  return 4 * 2.0 * 16 * 16 * (bytes ? 64 : 32) * static_cast<double>(n);
-}
-
-__attribute__((target("avx2,fma"))) double Fma256(long n) {
-  __m256 acc[12];
-  for (int i = 0; i < 12; ++i) acc[i] = _mm256_set1_ps(static_cast<float>(i) * 0.1f);
-  __m256 x = _mm256_set1_ps(0.999f);
-  __m256 y = _mm256_set1_ps(1e-5f);
-  for (long k = 0; k < n; ++k) {
-#pragma GCC unroll 12
-    for (int i = 0; i < 12; ++i) acc[i] = _mm256_fmadd_ps(acc[i], x, y);
-  }
-  float sum = 0;
-  for (const __m256& a : acc) sum += a[0] + a[5];
-  sink = sum;
-  return 12.0 * 16.0 * static_cast<double>(n);
-}
-
-double MulAdd128(long n) {
-  __m128 acc[8];
-  for (int i = 0; i < 8; ++i) acc[i] = _mm_set1_ps(static_cast<float>(i) * 0.1f);
-  __m128 x = _mm_set1_ps(0.999f);
-  __m128 y = _mm_set1_ps(1e-5f);
-  for (long k = 0; k < n; ++k) {
-#pragma GCC unroll 8
-    for (int i = 0; i < 8; ++i) acc[i] = _mm_add_ps(_mm_mul_ps(acc[i], x), y);
-  }
-  float sum = 0;
-  for (const __m128& a : acc) sum += a[0];
-  sink = sum;
-  return 8.0 * 8.0 * static_cast<double>(n);
-}
 
 struct Buffer {
   std::unique_ptr<float, decltype(&std::free)> data{nullptr, &std::free};
@@ -204,98 +79,27 @@ __attribute__((target("avx2"))) double Copy(const Buffer& b, long times) {
   return static_cast<double>(b.floats) * 4.0 * static_cast<double>(times);
 }
 
-// Streams: arrays of equal length that are read side by side, and as many that are written.
-struct Streams {
-  std::vector<Buffer> read;
-  std::vector<Buffer> written;
-};
-
-// One pass over all of them, V at a time; what is read is added up.
-template <class V, int kReads, int kWrites, bool kStreaming>
-inline __attribute__((always_inline)) void Sweep(const Streams& s, V* sums) {
-  constexpr size_t kStep = sizeof(V) / sizeof(float);
-  const size_t floats = kReads > 0 ? s.read[0].floats : s.written[0].floats;
-  const float* from[kReads > 0 ? kReads : 1];
-  float* to[kWrites > 0 ? kWrites : 1];
-  for (int r = 0; r < kReads; ++r) from[r] = s.read[static_cast<size_t>(r)].data.get();
-  for (int w = 0; w < kWrites; ++w) to[w] = s.written[static_cast<size_t>(w)].data.get();
-  for (size_t i = 0; i < floats; i += 4 * kStep) {
-#pragma GCC unroll 4
-    for (size_t j = 0; j < 4; ++j) {
-      V v = {};
-#pragma GCC unroll 4
-      for (int r = 0; r < kReads; ++r) v += *reinterpret_cast<const V*>(from[r] + i + j * kStep);
-      if (kWrites == 0) sums[j] += v;
-#pragma GCC unroll 4
-      for (int w = 0; w < kWrites; ++w) {
-        V* place = reinterpret_cast<V*>(to[w] + i + j * kStep);
-        if (kStreaming) {
-          asm volatile("vmovntps %1, %0" : "=m"(*place) : "v"(v));
-        } else {
-          *place = v;
-        }
-      }
-    }
-  }
-}
-
-using V8 = float __attribute__((vector_size(32), may_alias));
-using V16 = float __attribute__((vector_size(64), may_alias));
-
-template <int kReads, int kWrites, bool kStreaming>
-__attribute__((target("avx2"), noinline)) void Sweep256(const Streams& s, long times) {
-  V8 sums[4] = {};
-  for (long t = 0; t < times; ++t) Sweep<V8, kReads, kWrites, kStreaming>(s, sums);
-  sink = sums[0][0] + sums[1][0] + sums[2][0] + sums[3][0];
-}
-
-template <int kReads, int kWrites, bool kStreaming>
-__attribute__((target("avx512f"), noinline)) void Sweep512(const Streams& s, long times) {
-  V16 sums[4] = {};
-  for (long t = 0; t < times; ++t) Sweep<V16, kReads, kWrites, kStreaming>(s, sums);
-  sink = sums[0][0] + sums[1][0] + sums[2][0] + sums[3][0];
-}
-
-template <int kReads, int kWrites>
-double StreamRate(int threads, long bytes, bool streaming) {
-  const size_t arrays = kReads + kWrites;
-  const size_t floats = static_cast<size_t>(bytes) / 4 / arrays / 64 * 64;
-  std::vector<Streams> all(static_cast<size_t>(threads));
-  for (Streams& s : all) {
-    for (size_t a = 0; a < arrays; ++a) {
-      Buffer b;
-      b.floats = floats;
-      // Not a whole number of pages apart, as tensors of a plan are not.
-      const size_t room = (floats * 4 + (1u << 21)) >> 21 << 21;
-      b.data.reset(static_cast<float*>(std::aligned_alloc(1u << 21, room)));
-      std::fill_n(b.data.get(), floats, 1.0f);
-      (a < kReads ? s.read : s.written).push_back(std::move(b));
-    }
-  }
-  const double moved = static_cast<double>(floats * 4 * arrays);
+double StreamRate(int threads, int reads, int writes, long bytes, bool streaming) {
+  const fusion::Isa isa = fusion::HostIsa().value();
+  const fusion::StreamPass pass = fusion::FindStreamPass(reads, writes, streaming, isa);
+  std::vector<fusion::Streams> all;
+  for (int t = 0; t < threads; ++t) all.emplace_back(reads, writes, bytes);
+  const auto moved = static_cast<double>(all[0].array_floats() * 4 * (reads + writes));
   const long times = std::max(1L, static_cast<long>(2e9 / moved / 4));
-  const bool wide = __builtin_cpu_supports("avx512f");
   return Rate(threads, [&](int t) {
-    const Streams& s = all[static_cast<size_t>(t)];
-    if (wide && streaming) Sweep512<kReads, kWrites, true>(s, times);
-    if (wide && !streaming) Sweep512<kReads, kWrites, false>(s, times);
-    if (!wide && streaming) Sweep256<kReads, kWrites, true>(s, times);
-    if (!wide && !streaming) Sweep256<kReads, kWrites, false>(s, times);
+    const fusion::Streams& s = all[static_cast<size_t>(t)];
+    for (long k = 0; k < times; ++k) pass(s, 0, s.array_floats());
     return moved * static_cast<double>(times);
   });
 }
 
 // Prints the rates of one mix; false for a mix that is not known.
 bool PrintStream(int reads, int writes, long bytes, int threads) {
-  double (*rate)(int, long, bool) = nullptr;
-  if (reads == 1 && writes == 0) rate = StreamRate<1, 0>;
-  if (reads == 2 && writes == 0) rate = StreamRate<2, 0>;
-  if (reads == 1 && writes == 1) rate = StreamRate<1, 1>;
-  if (reads == 2 && writes == 1) rate = StreamRate<2, 1>;
-  if (reads == 3 && writes == 1) rate = StreamRate<3, 1>;
-  if (rate == nullptr) return false;
-  const double plain = rate(threads, bytes, false) * 1e-9;
-  const double streaming = writes > 0 ? rate(threads, bytes, true) * 1e-9 : plain;
+  const std::optional<fusion::Isa> isa = fusion::HostIsa();
+  if (!isa || fusion::FindStreamPass(reads, writes, false, *isa) == nullptr) return false;
+  const double plain = StreamRate(threads, reads, writes, bytes, false) * 1e-9;
+  const double streaming =
+      writes > 0 ? StreamRate(threads, reads, writes, bytes, true) * 1e-9 : plain;
   std::printf("{\"reads\": %d, \"writes\": %d, \"bytes\": %ld, \"threads\": %d, ", reads, writes,
               bytes, threads);
   std::printf("\"plain_gb_per_s\": %.1f, \"streaming_gb_per_s\": %.1f}\n", plain, streaming);
@@ -421,8 +225,7 @@ void PrintBandwidth(int threads) {
 
 int main(int argc, char** argv) {
   if (argc >= 5 && std::string(argv[1]) == "stream") {
-    const bool known = __builtin_cpu_supports("avx2") &&
-                       PrintStream(std::atoi(argv[2]), std::atoi(argv[3]), std::atol(argv[4]),
+    const bool known = PrintStream(std::atoi(argv[2]), std::atoi(argv[3]), std::atol(argv[4]),
                                    argc > 5 ? std::atoi(argv[5]) : 1);
     return known ? 0 : 2;
   }
@@ -431,28 +234,28 @@ int main(int argc, char** argv) {
   std::printf("{\n  \"threads\": %d,\n", threads);
   if (__builtin_cpu_supports("avx512f")) {
     std::printf("  \"fma_avx512_gflops\": %.1f,\n",
-                Rate(threads, [](int) { return Fma512(kSteps); }) * 1e-9);
+                Rate(threads, [](int) { return fusion::MultiplyAdd512(kSteps); }) * 1e-9);
   }
   if (__builtin_cpu_supports("avx512bf16")) {
     std::printf("  \"dot_bf16_gflops\": %.1f,\n",
-                Rate(threads, [](int) { return DotBf16(kSteps); }) * 1e-9);
+                Rate(threads, [](int) { return fusion::DotBf16(kSteps); }) * 1e-9);
   }
   if (__builtin_cpu_supports("avx512vnni")) {
     std::printf("  \"dot_i8_gops\": %.1f,\n",
-                Rate(threads, [](int) { return DotI8(kSteps); }) * 1e-9);
+                Rate(threads, [](int) { return fusion::DotI8(kSteps); }) * 1e-9);
   }
   if (fusion::HostRuns(fusion::Isa::kAvx512Amx)) {
     std::printf("  \"tiles_bf16_gflops\": %.1f,\n",
-                Rate(threads, [](int) { return Tiles(kSteps, false); }) * 1e-9);
+                Rate(threads, [](int) { return fusion::TilesBf16(kSteps); }) * 1e-9);
     std::printf("  \"tiles_i8_gops\": %.1f,\n",
-                Rate(threads, [](int) { return Tiles(kSteps, true); }) * 1e-9);
+                Rate(threads, [](int) { return fusion::TilesI8(kSteps); }) * 1e-9);
   }
   if (__builtin_cpu_supports("avx2")) {
     std::printf("  \"fma_avx2_gflops\": %.1f,\n",
-                Rate(threads, [](int) { return Fma256(kSteps); }) * 1e-9);
+                Rate(threads, [](int) { return fusion::MultiplyAdd256(kSteps); }) * 1e-9);
   }
   std::printf("  \"muladd_sse_gflops\": %.1f,\n",
-              Rate(threads, [](int) { return MulAdd128(kSteps); }) * 1e-9);
+              Rate(threads, [](int) { return fusion::MultiplyAdd128(kSteps); }) * 1e-9);
   if (__builtin_cpu_supports("avx2")) PrintBandwidth(threads);
   if (__builtin_cpu_supports("avx2")) std::printf("  \"turn_ns\": %.2f,\n", TurnNanoseconds());
   std::printf("  \"dispatch_us\": %.2f\n}\n", DispatchMicroseconds());

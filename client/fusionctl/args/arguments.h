@@ -9,6 +9,7 @@
 
 #include "core/base/clock.h"
 #include "core/bundle/options.h"
+#include "core/device/measured_constants.h"
 
 namespace CLI {
 class App;
@@ -42,6 +43,7 @@ enum class CommandKind : uint8_t {
   kReport,
   kTune,
   kEpochs,
+  kProbe,
   kList,
   kCapabilities,
   kStatus,
@@ -106,15 +108,17 @@ struct Arguments {
   std::vector<std::string> verify_keys;  // files; empty: signatures are not verified
 
   // The plan.
-  int threads = 0;                           // 0: usable cores
-  std::string isa;                           // empty: this machine's
-  PlanOptions options;                       // completed by LoadRules, LoadCustomOps, LoadLock
-  std::string rules;                         // file; main reads it into options.rules; empty: none
-  std::map<std::string, std::string> fixed;  // --fix: value by input
-  std::vector<std::string> as_inputs;        // initialisers to plan as inputs
-  std::string custom_ops;                    // file; main reads it into options.custom_ops
-  std::string lock;                          // file; empty: none
-  bool allow_fused = false;                  // accepts a model that `export` wrote
+  int threads = 0;                            // 0: usable cores
+  std::string isa;                            // empty: this machine's
+  PlanOptions options;                        // completed by LoadRules, LoadCustomOps, LoadLock
+  std::string rules;                          // file; main reads it into options.rules; empty: none
+  std::map<std::string, std::string> fixed;   // --fix: value by input
+  std::vector<std::string> as_inputs;         // initialisers to plan as inputs
+  std::string custom_ops;                     // file; main reads it into options.custom_ops
+  std::string lock;                           // file; empty: none
+  std::string device_constants;               // file of probe; empty: those of the spec
+  std::optional<MeasuredConstants> measured;  // main reads `device_constants` into it
+  bool allow_fused = false;                   // accepts a model that `export` wrote
 
   // Options of single commands; the comment of each names its commands.
   std::string data;                           // run, bench, verify, report
@@ -124,14 +128,14 @@ struct Arguments {
   uint64_t seed = 1;                          // run, bench, verify
   int repeat = 1;                             // run
   int steps = 0;                              // run: RunSteps; 0: none
-  std::string out;           // run: directory for the outputs; export, repro: file; empty: none
-  bool npy = false;          // run: outputs as .npy, not .pb
-  std::string trace;         // run: file for a timeline; empty: none
-  bool compare = false;      // run: compares each intermediate tensor with a reference
-  std::string reference;     // run --compare: directory of --dump-tensors; empty: the evaluator
-  std::string dump_tensors;  // run: directory for the intermediate tensors; empty: none
+  std::string out;        // run: directory for the outputs; export, repro, probe: file; empty: none
+  bool npy = false;       // run: outputs as .npy, not .pb
+  std::string trace;      // run: file for a timeline; empty: none
+  bool compare = false;   // run: compares each intermediate tensor with a reference
+  std::string reference;  // run --compare: directory of --dump-tensors; empty: the evaluator
+  std::string dump_tensors;          // run: directory for the intermediate tensors; empty: none
   std::vector<std::string> tensors;  // run: only these, by name of tensor or node; empty: all
-  std::optional<double> seconds;     // bench, of paired runs; tune, of measuring
+  std::optional<double> seconds;     // bench, of paired runs; tune, probe: of measuring
   bool suite = false;                // bench: SuiteModels, no model
   int pairs = 0;                     // bench; 0: as many as fit into `seconds`
   int warmup = 3;                    // bench

@@ -8,6 +8,7 @@
 #include "client/fusionctl/args/model_options.h"
 #include "client/fusionctl/args/operator_commands.h"
 #include "client/fusionctl/args/option_words.h"
+#include "client/fusionctl/args/probe_options.h"
 #include "client/fusionctl/args/service_options.h"
 #include "core/base/files/access_limits.h"
 #include "core/base/text/number_word.h"
@@ -393,7 +394,7 @@ void AddCommands(CLI::App* app, Arguments* a) {
   AddRepro(app, a);
   AddReport(app, a);
   AddTune(app, a);
-
+  AddProbe(app, a);
   CLI::App* list = AddCommand(app, "list", "lists the stored plans of a service, newest first", a,
                               CommandKind::kList);
   list->add_option("--limit", a->limit, "maximum number of plans; default: all")

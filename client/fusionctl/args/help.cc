@@ -34,7 +34,7 @@ struct Example {
   std::string_view command;
   std::string_view line;
 };
-constexpr std::array<Example, 20> kExamples = {{
+constexpr std::array<Example, 21> kExamples = {{
     {"", "fusionctl verify model.onnx --bind batch=8"},
     {"plan", "fusionctl plan model.onnx --bind batch=8 --nodes"},
     {"run", "fusionctl run model.onnx --input x=x.npy --out results --npy"},
@@ -47,6 +47,7 @@ constexpr std::array<Example, 20> kExamples = {{
     {"diff", "fusionctl diff model.onnx 68d807d5 --server unix:/run/fusiond.sock"},
     {"repro", "fusionctl repro model.onnx --out model.tar.gz"},
     {"tune", "fusionctl tune model.onnx --store plans --seconds 60"},
+    {"probe", "fusionctl probe --seconds 5 --out constants.json"},
     {"report", "fusionctl report --server unix:/run/fusiond.sock --html report.html"},
     {"list", "fusionctl list --server unix:/run/fusiond.sock --limit 20"},
     {"capabilities", "fusionctl capabilities --ops"},

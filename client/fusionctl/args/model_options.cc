@@ -4,6 +4,7 @@
 #include <regex>
 
 #include "client/fusionctl/args/option_words.h"
+#include "client/fusionctl/args/probe_options.h"
 #include "core/base/text/number_word.h"
 #include "core/bundle/text.h"
 
@@ -203,6 +204,7 @@ void AddPlanOptions(CLI::App* app, Arguments* a, bool with_isa) {
       ->allow_extra_args(false)
       ->check(CheckNotEmpty)
       ->type_name("NAME");
+  AddDeviceConstants(app, a);
   app->add_option("--rules", a->rules,
                   "rules that force, forbid or favour kernels: a fusion.v1.FusionRules in "
                   "protobuf's text format; op-by-op ignores them")

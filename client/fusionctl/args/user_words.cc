@@ -35,6 +35,8 @@ constexpr std::array kFields = {
     Field{"target.isa", "--isa"},
     Field{"target.name", "--target"},
     Field{"target.threads", "--threads"},
+    Field{"target.measured", "--device-constants"},
+    Field{"target.measured.isa", "--device-constants"},
 };
 
 bool IsOfField(char c) {

@@ -21,6 +21,7 @@ absl::StatusOr<ExitCode> RunRepro(const Arguments& arguments, Progress* progress
 absl::StatusOr<ExitCode> RunReport(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunTune(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunEpochs(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunProbe(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunList(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunCapabilities(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunStatus(const Arguments& arguments, Progress* progress);

@@ -12,6 +12,7 @@
 #include "client/fusionctl/output/terminal.h"
 #include "client/fusionctl/service/session.h"
 #include "core/base/files/file.h"
+#include "core/base/text/probed_name.h"
 #include "core/wire/options/plan_lock.h"
 
 namespace fusion {
@@ -173,6 +174,13 @@ std::string PlanText(const Arguments& arguments, const FusionReply& reply) {
   return out;
 }
 
+// Which spec's constants were measured, and when; null: none.
+Json MeasuredJson(std::string_view target) {
+  const std::optional<ProbedName> probed = ParseProbedName(target);
+  if (!probed) return {};
+  return {{"spec", probed->spec}, {"date", probed->date}, {"digest", probed->digest}};
+}
+
 // Notes about the plan, and the limits under which it was made.
 Json PlanJson(const FusionReply& reply) {
   Json json = ReplyJson(reply);
@@ -191,6 +199,7 @@ Json PlanJson(const FusionReply& reply) {
                     {"explicit_memory", device.explicit_memory},
                     {"on_chip_level", device.on_chip_level},
                     {"on_chip_bytes", device.on_chip_bytes},
+                    {"measured", MeasuredJson(reply.plan.target)},
                     {"levels", std::move(levels)}};
   for (size_t g = 0; g < reply.plan.groups.size(); ++g) {
     const PlanGroup& group = reply.plan.groups[g];

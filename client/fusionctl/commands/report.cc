@@ -16,6 +16,7 @@
 #include "client/fusionctl/output/terminal.h"
 #include "client/fusionctl/service/plan_subject.h"
 #include "client/fusionctl/service/session.h"
+#include "core/base/text/probed_name.h"
 
 namespace fusion {
 namespace {
@@ -94,8 +95,9 @@ std::string PlanReportText(const PlanReport& plan) {
              StrCat("one run of ", LaunchesText(a.launches))});
   return StrCat(
       Bold(StrCat("plan ", plan.plan_key.ToHex().substr(0, 16))),
-      plan.model_name.empty() ? "" : StrCat(" of ", Bold(plan.model_name)), " for ", plan.target,
-      ", ", Count(plan.threads, "thread"), ", last report ", ReportAge(plan), " ago\n",
+      plan.model_name.empty() ? "" : StrCat(" of ", Bold(plan.model_name)), " for ",
+      DeviceNameText(plan.target), ", ", Count(plan.threads, "thread"), ", last report ",
+      ReportAge(plan), " ago\n",
       plan.devices.empty() ? "" : StrCat("measured on ", StrJoin(plan.devices, ", ", Quote), "\n"),
       "\n", table.ToString());
 }

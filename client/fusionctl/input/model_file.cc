@@ -141,6 +141,7 @@ FusionRequest RequestFor(const Arguments& arguments, const PlanOptions& options)
   if (!arguments.target.empty()) {  // another device: nothing of this machine
     request.target = {.name = arguments.target, .threads = arguments.threads};
   }
+  request.target.measured = arguments.measured;
   request.options = options;
   request.request_id = "fusionctl";
   if (!arguments.model.empty()) request.model_name = ModelName(arguments.model);

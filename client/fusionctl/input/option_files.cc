@@ -4,6 +4,7 @@
 #include "client/fusionctl/args/exit_code.h"
 #include "core/base/files/file.h"
 #include "core/custom/custom_ops.h"
+#include "core/device/measured_file.h"
 #include "core/wire/options/plan_lock.h"
 #include "core/wire/options/rules.h"
 
@@ -31,6 +32,17 @@ absl::Status LoadCustomOps(Arguments* arguments) {
   const absl::Status status = CustomOps::Parse(*text).status();
   if (!status.ok()) return InvalidArgument("--custom-ops ", Quote(path), ": ", Message(status));
   arguments->options.custom_ops = *std::move(text);
+  return absl::OkStatus();
+}
+
+absl::Status LoadDeviceConstants(Arguments* arguments) {
+  const std::string& path = arguments->device_constants;
+  if (path.empty()) return absl::OkStatus();
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxMeasuredFileBytes);
+  if (!text.ok()) return BadInput(Annotate(text.status(), "--device-constants"));
+  absl::StatusOr<MeasuredConstants> measured = ParseMeasuredFile(*text, path);
+  if (!measured.ok()) return BadInput(Annotate(measured.status(), "--device-constants"));
+  arguments->measured = *std::move(measured);
   return absl::OkStatus();
 }
 

@@ -11,6 +11,8 @@ absl::Status LoadRules(Arguments* arguments);
 /// The same for --custom-ops. Bad input: the option, file, line and column, then the line and a
 /// caret.
 absl::Status LoadCustomOps(Arguments* arguments);
+/// The same for --device-constants into arguments->measured. Bad input: the option, file and field.
+absl::Status LoadDeviceConstants(Arguments* arguments);
 /// Puts file and line of the rule before an error of a command that a rule of the file caused.
 /// Returns other errors unchanged.
 absl::Status LocateRule(const absl::Status& status, const Arguments& arguments);

@@ -6,6 +6,7 @@
 #include "client/fusionctl/output/plan_output.h"
 #include "client/fusionctl/output/report_figures.h"
 #include "client/fusionctl/output/terminal.h"
+#include "core/base/text/probed_name.h"
 
 namespace fusion {
 namespace {
@@ -79,7 +80,7 @@ std::string MachinesText(const DeviceAccuracy& device) {
 }
 
 std::string DeviceText(const DeviceAccuracy& device) {
-  return StrCat(Bold(device.device.target), ", ", device.device.isa, ", ",
+  return StrCat(Bold(DeviceNameText(device.device.target)), ", ", device.device.isa, ", ",
                 Count(device.device.threads, "thread"), ": ", Count(device.kernels, "kernel"),
                 " of ", Count(device.models, "model"), ", ",
                 device.machines.size() == kShownMachines ? "at least " : "",

@@ -7,6 +7,7 @@
 #include "client/fusionctl/output/html.h"
 #include "client/fusionctl/output/report_figures.h"
 #include "client/fusionctl/output/terminal.h"
+#include "core/base/text/probed_name.h"
 #include "core/base/text/text.h"
 
 namespace fusion {
@@ -165,9 +166,9 @@ std::string Section(const PlanReport& plan) {
   std::string out = StrCat("<section>\n<h2 id=\"plan-", plan.plan_key.ToHex(), "\">",
                            name.empty() ? "" : StrCat(name, ": "), "plan ", ShortKey(plan),
                            "</h2>\n<p class=\"headline\">", EscapeHtml(Sentence(plan)),
-                           "</p>\n<p>for ", ForeignText(plan.target), ", ", plan.threads,
-                           plan.threads == 1 ? " thread" : " threads", "; last report ",
-                           ReportAge(plan), " before this page was made</p>\n");
+                           "</p>\n<p>for ", ForeignText(DeviceNameText(plan.target)), ", ",
+                           plan.threads, plan.threads == 1 ? " thread" : " threads",
+                           "; last report ", ReportAge(plan), " before this page was made</p>\n");
   if (!plan.devices.empty()) {
     out += StrCat("<p>measured on ", StrJoin(plan.devices, ", ", ForeignText), "</p>\n");
   }

@@ -12,6 +12,7 @@ std::string RequestKey(const PlanRequest& request) {
   h.Add("name", t.name).Add("vendor", t.vendor).Add("family", t.family).Add("model", t.model);
   h.Add("isa", t.isa).Add("features", StrJoin(t.features, "\n", Quote));
   h.Add("l1", t.l1_bytes).Add("l2", t.l2_bytes).Add("l3", t.l3_bytes).Add("threads", t.threads);
+  if (t.measured) h.Add("measured", KeyText(*t.measured));
   const PlanOptions& o = request.options;
   h.Add("fusion", static_cast<int64_t>(o.fusion));
   h.Add("numerics", static_cast<int64_t>(o.numerics));

@@ -90,9 +90,9 @@ class Resolver {
 
   /// Restores the work of a plan from its full key alone: what a request with this key is resolved
   /// to. FailedPrecondition, with the reason, if the key does not hold everything that planning
-  /// needs (open dims, locks, measured tiles, or constants or rules that it holds only as a
-  /// digest), or if this server gives such a key to no request because its compiler, planner or
-  /// devices differ.
+  /// needs (open dims, locks, measured tiles or devices, or constants or rules that it holds
+  /// only as a digest), or if this server gives such a key to no request because its compiler,
+  /// planner or devices differ.
   absl::StatusOr<WorkPtr> WorkOf(std::string_view full_key) const;
 
   /// Forgets the least recently used of the cached requests; a quarter of their limit stays.

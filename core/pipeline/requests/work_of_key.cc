@@ -3,6 +3,7 @@
 #include <charconv>
 
 #include "core/base/key_field.h"
+#include "core/base/text/probed_name.h"
 #include "core/graph/build/text.h"
 #include "core/pipeline/requests/plan_key.h"
 #include "core/pipeline/requests/resolve.h"
@@ -40,6 +41,9 @@ Target TargetOf(const std::string& device) {
 std::string WhatIsMissing(const PlanKeyParts& parts) {
   if (!parts.family.empty()) return "its dims are open, and its key names none of its members";
   if (!parts.lock.empty()) return "it was planned with a lock, of which its key has the digest";
+  if (ParseProbedName(std::string_view(parts.device).substr(0, parts.device.find(' ')))) {
+    return "the constants of its device were measured by a probe and come with requests only";
+  }
   if (parts.opt_level > 0) return "its tiles were measured on another machine";
   return "";
 }

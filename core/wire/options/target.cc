@@ -15,6 +15,21 @@ absl::Status CheckRange(std::string_view field, int64_t value, int64_t low, int6
   return InvalidArgument("target.", field, ": ", value, "; expected ", low, "..", high);
 }
 
+absl::StatusOr<MeasuredConstants> DecodeMeasured(const v1::MeasuredConstants& wire) {
+  const auto most = static_cast<int64_t>(MeasurableConstants().size());
+  RETURN_IF_ERROR(CheckRange("measured.constants (count)", wire.constants_size(), 1, most));
+  MeasuredConstants out{
+      .isa = wire.isa(), .threads = wire.threads(), .date = wire.date(), .source = wire.source()};
+  for (const v1::MeasuredConstant& constant : wire.constants()) {
+    if (out.values.emplace(constant.name(), constant.value()).second) continue;
+    return InvalidArgument("target.measured.constants: ", QuoteShort(constant.name()),
+                           " is given twice");
+  }
+  RETURN_IF_ERROR(CheckMeasured(out, "target.measured"));
+  RETURN_IF_ERROR(CheckName("target.measured.source", wire.source()));
+  return out;
+}
+
 }  // namespace
 
 void EncodeTarget(const Target& target, v1::Target* out) {
@@ -29,6 +44,18 @@ void EncodeTarget(const Target& target, v1::Target* out) {
   out->set_l2_bytes(target.l2_bytes);
   out->set_l3_bytes(target.l3_bytes);
   out->set_threads(target.threads);
+  out->clear_measured();
+  if (!target.measured) return;
+  v1::MeasuredConstants* measured = out->mutable_measured();
+  measured->set_isa(TextToWire(target.measured->isa));
+  measured->set_threads(target.measured->threads);
+  measured->set_date(TextToWire(target.measured->date));
+  measured->set_source(TextToWire(target.measured->source));
+  for (const auto& [name, value] : target.measured->values) {
+    v1::MeasuredConstant* constant = measured->add_constants();
+    constant->set_name(TextToWire(name));
+    constant->set_value(value);
+  }
 }
 
 absl::StatusOr<Target> DecodeTarget(const v1::Target& wire) {
@@ -63,6 +90,9 @@ absl::StatusOr<Target> DecodeTarget(const v1::Target& wire) {
   target.l2_bytes = wire.l2_bytes();
   target.l3_bytes = wire.l3_bytes();
   target.threads = wire.threads();
+  if (wire.has_measured()) {
+    ASSIGN_OR_RETURN(target.measured, DecodeMeasured(wire.measured()));
+  }
   return target;
 }
 

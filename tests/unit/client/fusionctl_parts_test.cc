@@ -230,10 +230,11 @@ TEST(Arguments, TokensAreWhatTheServerTakes) {
 }
 
 TEST(Arguments, AWordThatIsNoCommandIsNamed) {
-  EXPECT_EQ(Parse({"foo"}).text,
-            "\"foo\" is no command; expected one of plan, run, bench, verify, show, kernels, "
-            "export, explain, diff, repro, report, tune, list, capabilities, status, epochs, token, "
-            "store, completion");
+  EXPECT_EQ(
+      Parse({"foo"}).text,
+      "\"foo\" is no command; expected one of plan, run, bench, verify, show, kernels, "
+      "export, explain, diff, repro, report, tune, probe, list, capabilities, status, epochs, "
+      "token, store, completion");
   EXPECT_THAT(Parse({}).text, HasSubstr("expected one of plan, run"));
 }
 

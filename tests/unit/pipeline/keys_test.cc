@@ -93,7 +93,7 @@ TEST(PlanKey, TextCannotMoveFromOneFieldToTheNext) {
 }
 
 TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
-  static_assert(FieldCount<Target>() == 10 && FieldCount<PlanOptions>() == 16 &&
+  static_assert(FieldCount<Target>() == 11 && FieldCount<PlanOptions>() == 16 &&
                 FieldCount<Hints>() == 4 && FieldCount<GraphSource>() == 2);
   const std::vector<std::function<void(PlanRequest*)>> changes = {
       [](PlanRequest* r) { r->source.onnx_model = "m"; },
@@ -110,6 +110,16 @@ TEST(RequestKey, EveryFieldThatImportOrTargetSeeCounts) {
       [](PlanRequest* r) { r->target.l2_bytes = 1; },
       [](PlanRequest* r) { r->target.l3_bytes = 1; },
       [](PlanRequest* r) { r->target.threads = 9; },
+      [](PlanRequest* r) { r->target.measured = MeasuredConstants{}; },
+      [](PlanRequest* r) { r->target.measured = MeasuredConstants{.isa = "avx2"}; },
+      [](PlanRequest* r) { r->target.measured = MeasuredConstants{.threads = 2}; },
+      [](PlanRequest* r) { r->target.measured = MeasuredConstants{.date = "2026-11-30"}; },
+      [](PlanRequest* r) {
+        r->target.measured = MeasuredConstants{.values = {{"launch", 1e-6}}};
+      },
+      [](PlanRequest* r) {
+        r->target.measured = MeasuredConstants{.values = {{"launch", 2e-6}}};
+      },
       [](PlanRequest* r) { r->options.fusion = FusionMode::kOpByOp; },
       [](PlanRequest* r) { r->options.numerics = Numerics::kBitwise; },
       [](PlanRequest* r) { r->options.hints.memory_pressure = 0.1; },

@@ -130,6 +130,20 @@ TEST_F(RemakeTest, ForeignCodeIsNamedAndOursIsStored) {
   EXPECT_FALSE(store_.HasKernel(Sha256("another")));
 }
 
+TEST_F(RemakeTest, APlanWithConstantsOfAProbeIsNotMadeAgain) {
+  PlanRequest request = Request(bytes_);
+  request.target.measured = MeasuredConstants{.isa = request.target.isa,
+                                              .threads = 1,
+                                              .date = "2026-11-30",
+                                              .values = {{"product_rate", 1e10}}};
+  const ClaimedPlan measured = Claim(request);
+  EXPECT_EQ(measured.plan.plan.target.find("generic-"), 0u);
+  EXPECT_NE(measured.plan.plan.target.find("+probe-20261130-"), std::string::npos);
+  EXPECT_NE(measured.plan.key, Claim(Request(bytes_)).plan.key);
+  Forget();
+  ExpectUnverified(measured, "the constants of its device were measured by a probe");
+}
+
 TEST_F(RemakeTest, APlanThatIsNotWhatItsKeySaysIsRefusedBeforeAnythingIsCompiled) {
   const ClaimedPlan claimed = Claim(Request(bytes_));
   Plan other = claimed.plan.plan;

@@ -26,7 +26,12 @@ Target SampleTarget() {
           .l1_bytes = 32768,
           .l2_bytes = 1 << 20,
           .l3_bytes = 1 << 25,
-          .threads = 8};
+          .threads = 8,
+          .measured = MeasuredConstants{.isa = "avx512",
+                                        .threads = 2,
+                                        .date = "2026-11-30",
+                                        .source = "a test",
+                                        .values = {{"launch", 2e-6}, {"task", 1e-7}}}};
 }
 
 PlanOptions SampleOptions() {
@@ -70,7 +75,11 @@ TEST(WireTarget, EveryFieldTravels) {
   EXPECT_EQ(TextOf(wire),
             "name: \"generic-avx2\"\nvendor: \"AuthenticAMD\"\nfamily: 25\nmodel: 17\n"
             "isa: \"avx512\"\nfeatures: \"avx512_bf16\"\nfeatures: \"amx_tile\"\nl1_bytes: 32768\n"
-            "l2_bytes: 1048576\nl3_bytes: 33554432\nthreads: 8\n");
+            "l2_bytes: 1048576\nl3_bytes: 33554432\nthreads: 8\nmeasured {\n  isa: \"avx512\"\n"
+            "  threads: 2\n  date: \"2026-11-30\"\n  source: \"a test\"\n  constants {\n"
+            "    name: \"launch\"\n    value: 2e-06\n  }\n  constants {\n    name: \"task\"\n"
+            "    value: 1e-07\n  }\n}\n");
+  EXPECT_EQ(DecodeTarget(wire)->measured, SampleTarget().measured);
   v1::Target again;
   EncodeTarget(DecodeTarget(wire).value(), &again);
   EXPECT_EQ(TextOf(again), TextOf(wire));
@@ -105,6 +114,24 @@ TEST(WireTarget, HostileFieldsAreNamed) {
                 for (int i = 0; i < 5000; ++i) t->add_features("f");
               }),
               HasSubstr("target.features (count): 5002"));
+  EXPECT_THAT(fails_with([](auto* t) { t->mutable_measured()->clear_constants(); }),
+              HasSubstr("target.measured.constants (count): 0; expected 1.."));
+  EXPECT_THAT(fails_with([](auto* t) {
+                for (int i = 0; i < 5000; ++i) t->mutable_measured()->add_constants();
+              }),
+              HasSubstr("target.measured.constants (count): 5002"));
+  EXPECT_THAT(fails_with([](auto* t) {
+                *t->mutable_measured()->add_constants() = t->measured().constants(0);
+              }),
+              HasSubstr("target.measured.constants: \"launch\" is given twice"));
+  EXPECT_THAT(
+      fails_with([](auto* t) { t->mutable_measured()->mutable_constants(0)->set_value(-1); }),
+      HasSubstr("target.measured.constants: launch: -1 s; expected"));
+  EXPECT_THAT(
+      fails_with([](auto* t) { t->mutable_measured()->mutable_constants(0)->set_name("speed"); }),
+      HasSubstr("target.measured.constants: \"speed\" is not known"));
+  EXPECT_THAT(fails_with([](auto* t) { t->mutable_measured()->set_date("x"); }),
+              HasSubstr("target.measured.date: \"x\""));
 }
 
 TEST(WireOptions, EveryFieldTravels) {

@@ -88,7 +88,7 @@ TEST(WireRules, TheKeyKnowsNamesAndEveryFieldButNoComments) {
     ASSERT_TRUE(rules.ok()) << rules.status();
     EXPECT_NE(KeyText(*rules), base) << from;
   }
-  EXPECT_THAT(KeyText({}), IsEmpty());
+  EXPECT_THAT(KeyText(Rules{}), IsEmpty());
 }
 
 // A rule with something wrong in it.
