@@ -75,6 +75,10 @@ absl::StatusOr<v1::InvalidateResponse> AdminClient::InvalidateAll(const std::str
   return Call(to_, &Stub::Invalidate, request);
 }
 
+absl::StatusOr<v1::GetServerStatusResponse> AdminClient::GetServerStatus() const {
+  return Call(to_, &Stub::GetServerStatus, v1::GetServerStatusRequest());
+}
+
 absl::Status AdminClient::ExportStore(
     const std::vector<Digest>& plans,
     const std::function<absl::Status(std::string_view bytes)>& sink) const {

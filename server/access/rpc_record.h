@@ -30,6 +30,7 @@ enum class RpcMethod : uint8_t {
   kInvalidate,
   kExportStore,
   kImportStore,
+  kGetServerStatus,
 };
 /// All of them, in this order.
 inline constexpr std::array kRpcMethods = {
@@ -38,7 +39,7 @@ inline constexpr std::array kRpcMethods = {
     RpcMethod::kExplainPlan,     RpcMethod::kListPlans,     RpcMethod::kGetStored,
     RpcMethod::kGetCapabilities, RpcMethod::kGetStoreStats, RpcMethod::kVerifyStore,
     RpcMethod::kCompactStore,    RpcMethod::kSetPinned,     RpcMethod::kInvalidate,
-    RpcMethod::kExportStore,     RpcMethod::kImportStore};
+    RpcMethod::kExportStore,     RpcMethod::kImportStore,   RpcMethod::kGetServerStatus};
 
 /// "PlanFusion".
 std::string_view RpcMethodName(RpcMethod method);

@@ -5,9 +5,10 @@ import sys
 import common
 from accuracy import accuracy
 from observability import observability
+from pages import pages
 from tuning import tuning
 
-GROUPS = [observability, accuracy, tuning]
+GROUPS = [observability, accuracy, tuning, pages]
 
 
 def measure(rows, work, options):

@@ -302,7 +302,7 @@ TEST_F(BadRequestTest, ACallThatIsBrokenOnItsWayIsNotOurFault) {
   for (const std::string method :
        {"FusionService/PlanFusion", "FusionService/GetCapabilities", "FusionService/ExplainPlan",
         "FusionService/GetKernels", "FusionService/PlanFusionStream", "FusionAdmin/GetStoreStats",
-        "FusionAdmin/ExportStore", "FusionAdmin/ImportStore"}) {
+        "FusionAdmin/GetServerStatus", "FusionAdmin/ExportStore", "FusionAdmin/ImportStore"}) {
     for (const std::string& bytes :
          {std::string(), whole.substr(0, 3), whole.substr(0, 5), whole.substr(0, 10), compressed,
           flagged, whole + whole.substr(0, 4), whole + whole}) {
