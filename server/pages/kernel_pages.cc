@@ -133,7 +133,7 @@ Markup KernelsContent(const std::vector<PlanReport>& reports, size_t limit) {
        {"Ops", Kind::kText},
        {"Measured", Kind::kNumber},
        {"Estimate", Kind::kNumber},
-       {"Measured / estimate", Kind::kNumber},
+       {"Of estimate", Kind::kNumber},
        {"p10 to p90", Kind::kSpareNumber},
        {"Launches", Kind::kSpareNumber},
        {"Time in all", Kind::kSpareNumber},

@@ -48,7 +48,7 @@ std::string_view ClassOf(Mood mood) {
 
 }  // namespace
 
-Markup Words(std::string_view text) { return {EscapeHtml(text)}; }
+Markup Words(std::string_view text) { return {EscapeHtml(OneLine(text))}; }
 
 Markup Foreign(std::string_view text, size_t most) {
   if (text.empty()) return {"-"};
@@ -141,7 +141,7 @@ void FigureList::Add(std::string_view name, const Markup& value, const Markup& n
 Markup FigureList::Show() const { return {StrCat("<dl class=\"figures\">\n", items_, "</dl>\n")}; }
 
 Markup Section(std::string_view heading, const Markup& content) {
-  return {StrCat("<section>\n<h2>", EscapeHtml(heading), "</h2>\n", content.html, "</section>\n")};
+  return {StrCat("<section>\n<h2>", Words(heading).html, "</h2>\n", content.html, "</section>\n")};
 }
 
 Markup Paragraph(const Markup& content) { return {StrCat("<p>", content.html, "</p>\n")}; }

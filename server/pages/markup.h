@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,7 +13,7 @@ struct Markup {
   std::string html;
 };
 
-/// Our own words, escaped.
+/// A text as one line (OneLine), escaped.
 Markup Words(std::string_view text);
 /// A text from elsewhere, escaped, on one line, at most `most` characters of it, with its own
 /// direction of writing. An empty one is "-".
@@ -24,7 +25,7 @@ std::string UrlPart(std::string_view text);
 /// `path`: of this server; texts from elsewhere in it are UrlPart.
 Markup Link(std::string_view path, const Markup& label);
 /// A word that says how things are: a coloured mark with the word itself.
-enum class Mood { kGood, kBad, kQuiet };
+enum class Mood : uint8_t { kGood, kBad, kQuiet };
 Markup Badge(Mood mood, std::string_view word);
 /// `part` of 1 as a bar, with the text behind it. Values beyond 0..1 are cut.
 Markup Bar(double part, std::string_view text);
@@ -37,7 +38,7 @@ Markup operator+(const Markup& a, const Markup& b);
 /// sentences and get more room; `kSpare` ones are not shown on narrow screens.
 class PageTable {
  public:
-  enum class Kind { kName, kNumber, kText, kSpareName, kSpareNumber };
+  enum class Kind : uint8_t { kName, kNumber, kText, kSpareName, kSpareNumber };
   struct Column {
     std::string heading;
     Kind kind = Kind::kName;

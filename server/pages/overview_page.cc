@@ -137,7 +137,7 @@ Markup TopTable(const ServerStatus& status) {
                    {"Runs", Kind::kSpareNumber},
                    {"Measured", Kind::kNumber},
                    {"Estimate", Kind::kSpareNumber},
-                   {"Measured / estimate", Kind::kNumber},
+                   {"Of estimate", Kind::kNumber},
                    {"Time in all", Kind::kSpareNumber},
                    {"Target", Kind::kSpareName}});
   for (const PlanUse& plan : status.top_plans) {

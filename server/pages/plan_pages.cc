@@ -112,7 +112,7 @@ Markup Groups(const PlanView& view) {
                    {"Ops", Kind::kText},
                    {"Estimate", Kind::kNumber},
                    {"Measured", Kind::kNumber},
-                   {"Measured / estimate", Kind::kNumber},
+                   {"Of estimate", Kind::kNumber},
                    {"One a node", Kind::kSpareNumber},
                    {"Nodes", Kind::kSpareNumber},
                    {"Kernel", Kind::kName},

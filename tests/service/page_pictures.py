@@ -135,10 +135,10 @@ class Browser:
     def evaluate(self, expression):
         return self.page("Runtime.evaluate", expression=expression, returnByValue=True)["result"].get("value")
 
-    def picture(self, path):
+    def picture(self, path, most):
         data = self.page("Page.captureScreenshot", format="png", captureBeyondViewport=True,
                          clip={"x": 0, "y": 0, "scale": 1, "width": self.evaluate("document.documentElement.clientWidth"),
-                               "height": min(self.evaluate("document.documentElement.scrollHeight"), 6000)})["data"]
+                               "height": min(self.evaluate("document.documentElement.scrollHeight"), most)})["data"]
         path.write_bytes(base64.b64decode(data))
 
     def complaints(self):
@@ -189,6 +189,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("bin", type=pathlib.Path)
     parser.add_argument("--out", type=pathlib.Path, help="directory of the pictures; default: none are kept")
+    parser.add_argument("--height", type=int, default=6000, help="most pixels of a picture's height; default: 6000")
     arguments = parser.parse_args()
     program = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if program is None:
@@ -212,7 +213,7 @@ def main():
                         wrong = browser.evaluate(CHECK)
                         wrong += [text for text in browser.complaints() if not (name == "missing" and "404" in text)
                                   and "favicon" not in text]
-                        browser.picture(out / f"{name}-{width}-{scheme}.png")
+                        browser.picture(out / f"{name}-{width}-{scheme}.png", arguments.height)
                         print(f"{'ok ' if not wrong else 'bad'} {name} {width} {scheme}", *wrong, sep="  ")
                         bad += 1 if wrong else 0
         finally:
