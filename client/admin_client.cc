@@ -90,6 +90,10 @@ absl::StatusOr<v1::SteerEpochsResponse> AdminClient::RollBackEpoch(
   return Call(to_, &Stub::SteerEpochs, request);
 }
 
+absl::StatusOr<v1::GetServerStatusResponse> AdminClient::GetServerStatus() const {
+  return Call(to_, &Stub::GetServerStatus, v1::GetServerStatusRequest());
+}
+
 absl::Status AdminClient::ExportStore(
     const std::vector<Digest>& plans,
     const std::function<absl::Status(std::string_view bytes)>& sink) const {

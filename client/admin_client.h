@@ -19,7 +19,7 @@ struct AdminConnection {
   Nanoseconds deadline;  // of a call
 };
 
-/// Store administration of a fusiond. Thread-safe.
+/// Administration of a fusiond and its store. Thread-safe.
 ///
 ///   ASSIGN_OR_RETURN(auto client, Client::Connect("unix:/run/fusiond.sock"));
 ///   AdminClient admin(*client);
@@ -57,6 +57,9 @@ class AdminClient {
   /// Imports such an archive from `source`, which returns an empty string at the end.
   absl::StatusOr<v1::ImportStoreResponse> ImportStore(
       const std::function<absl::StatusOr<std::string>()>& source) const;
+
+  /// What the server does now. Unimplemented: an older server.
+  absl::StatusOr<v1::GetServerStatusResponse> GetServerStatus() const;
 
  private:
   const AdminConnection to_;

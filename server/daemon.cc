@@ -25,6 +25,7 @@
 #include "core/wire/options/registered_kernels.h"
 #include "core/wire/options/rules.h"
 #include "server/access/authenticator.h"
+#include "server/access/operator_check.h"
 #include "server/access/signer.h"
 #include "server/admission/admission.h"
 #include "server/admission/event.h"
@@ -32,9 +33,11 @@
 #include "server/config/trusted_files.h"
 #include "server/learning.h"
 #include "server/observe/metrics.h"
+#include "server/observe/status_of.h"
 #include "server/observe/status_page.h"
-#include "server/observe/web.h"
 #include "server/options_of.h"
+#include "server/pages/operator_pages.h"
+#include "server/pages/web.h"
 #include "server/rpc/capabilities.h"
 #include "server/rpc/grpc_server.h"
 #include "server/transport/certificates.h"
@@ -116,6 +119,7 @@ class RunningDaemon final : public Daemon {
     pipeline_ = std::make_unique<FusionPipeline>(pipeline_options_, std::move(specs), *toolchain_,
                                                  *store_, *workers_, logger_);
     learning_->Start(*store_, *book_, *pipeline_);
+    top_plans_ = std::make_unique<RecentTopPlans>(*book_);
     admission_ = std::make_unique<Admission>(
         AdmissionLimits{.threads = config().request_threads,
                         .spare_threads = SpareOf(config().request_threads),
@@ -128,6 +132,7 @@ class RunningDaemon final : public Daemon {
     facts_.addresses = grpc_->addresses();
     reloader_ = NamedThread("file-watcher", [this] { WatchFiles(); });
     RETURN_IF_ERROR(StartAdmin());
+    complete_ = true;
     ready_ = true;
     LogListening();
     return absl::OkStatus();
@@ -178,6 +183,7 @@ class RunningDaemon final : public Daemon {
                   now.signing_keys = signer_->key_ids();
                   return now;
                 },
+            .status = [this](const CancelToken& cancel) { return Status(cancel); },
             .authenticator = *authenticator_,
             .signer = *signer_,
             .import_keys = import_keys_,
@@ -384,11 +390,28 @@ class RunningDaemon final : public Daemon {
         },
         .ready = [this] { return ready_.load(); },
         .compile_log = [this](const Digest& key) { return workers_->logs().Read(key); }};
-    ASSIGN_OR_RETURN(admin_,
-                     StartAdminPort(config().admin, config().admin_hosts, std::move(pages)));
+    ASSIGN_OR_RETURN(admin_, StartAdminPort(config().admin, config().admin_hosts, std::move(pages),
+                                            OperatorPages(PagesForPeople())));
     facts_.admin_address = admin_->address();
     started_ = true;
     return absl::OkStatus();
+  }
+
+  OperatorParts PagesForPeople() {
+    return {.store = *store_,
+            .book = *book_,
+            .runner = *runner_,
+            .complete = [this] { return complete_.load(); },
+            .status = [this](const CancelToken& cancel) { return Status(cancel); },
+            .snapshot = [this] { return Snapshot(); },
+            .version = std::string(ServerVersion()),
+            .compiler = toolchain_->version(),
+            .isas = SupportedIsas(*toolchain_),
+            .allow =
+                [this](std::string_view authorization) {
+                  return CheckOperator(*authenticator_, authorization,
+                                       std::chrono::system_clock::now());
+                }};
   }
 
   // Waits until all answers have been read. gRPC's own wait would last as long as an idle client
@@ -456,6 +479,14 @@ class RunningDaemon final : public Daemon {
             .skipped_passes = pipeline_->skipped_passes()};
   }
 
+  // Calls are served before all parts are there.
+  ServerStatus Status(const CancelToken& cancel) {
+    if (!complete_) return {.version = std::string(ServerVersion())};
+    ServerStatus out = StatusOf(Snapshot(), *metrics_, Clock::Real());
+    out.top_plans = top_plans_->Get(cancel);
+    return out;
+  }
+
   std::map<std::string, int64_t> Refusals() const {
     std::map<std::string, int64_t> out;
     for (Refused reason : kRefusedReasons) {
@@ -484,6 +515,7 @@ class RunningDaemon final : public Daemon {
   ServerFacts facts_;
   const Nanoseconds start_ = Clock::Real().Now();
   std::atomic<bool> started_{false};
+  std::atomic<bool> complete_{false};  // every part is there
   std::atomic<bool> ready_{false};
   bool stopped_ = false;
   Event stopping_;
@@ -513,6 +545,7 @@ class RunningDaemon final : public Daemon {
   Capabilities capabilities_;  // of CapabilitiesOf: some fields are empty
   std::unique_ptr<LatencyBook> book_;
   std::unique_ptr<RaceTimings> race_timings_;
+  std::unique_ptr<RecentTopPlans> top_plans_;
   std::unique_ptr<FusionPipeline> pipeline_;
   std::unique_ptr<ResponseCache> warm_;
   std::unique_ptr<Admission> admission_;

@@ -62,6 +62,8 @@ RunCommand CommandOf(CommandKind kind) {
       return RunCapabilities;
     case CommandKind::kStatus:
       return RunStatus;
+    case CommandKind::kTop:
+      return RunTop;
     case CommandKind::kToken:
       return RunToken;
     case CommandKind::kStore:

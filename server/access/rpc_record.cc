@@ -44,6 +44,8 @@ std::string_view RpcMethodName(RpcMethod method) {
       return "ExportStore";
     case RpcMethod::kImportStore:
       return "ImportStore";
+    case RpcMethod::kGetServerStatus:
+      return "GetServerStatus";
   }
   return "unknown";
 }

@@ -33,6 +33,7 @@ enum class RpcMethod : uint8_t {
   kSteerEpochs,
   kExportStore,
   kImportStore,
+  kGetServerStatus,
 };
 /// All of them, in this order.
 inline constexpr std::array kRpcMethods = {
@@ -42,7 +43,7 @@ inline constexpr std::array kRpcMethods = {
     RpcMethod::kListPlans,     RpcMethod::kGetStored,       RpcMethod::kGetCapabilities,
     RpcMethod::kGetStoreStats, RpcMethod::kVerifyStore,     RpcMethod::kCompactStore,
     RpcMethod::kSetPinned,     RpcMethod::kInvalidate,      RpcMethod::kSteerEpochs,
-    RpcMethod::kExportStore,   RpcMethod::kImportStore};
+    RpcMethod::kExportStore,   RpcMethod::kImportStore,     RpcMethod::kGetServerStatus};
 
 /// "PlanFusion".
 std::string_view RpcMethodName(RpcMethod method);

@@ -69,9 +69,10 @@ void AddNetworkOptions(CLI::App* app, ServerConfig* config, std::string* socket_
                   "and report. Default: the group of this process");
   app->add_option(
          "--admin", config->admin,
-         "HOST:PORT of the admin port with /metrics, /healthz, /readyz, /statusz and /compile_log "
-         "over HTTP (port 0: any free one). It is unauthenticated; an address that other machines "
-         "can reach requires --allow-plaintext. Default: none")
+         "HOST:PORT of the admin port with pages for people, /metrics, /healthz, /readyz, /statusz "
+         "and /compile_log over HTTP (port 0: any free one). With --tokens the pages for people "
+         "need a token with the role admin; the others are unauthenticated. An address that other "
+         "machines can reach requires --allow-plaintext. Default: none")
       ->check([](const std::string& address) {
         return address.empty() ? "" : Complaint(ParseHostPort(address).status());
       });

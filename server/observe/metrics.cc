@@ -332,4 +332,23 @@ CodeCounts Metrics::finished(RpcMethod method) const {
   return counts;
 }
 
+void Metrics::AddTo(ServerStatus* status) const {
+  for (RpcMethod method : kRpcMethods) {
+    MethodCounts counts{.method = std::string(RpcMethodName(method)),
+                        .started = started(method),
+                        .finished = finished(method)};
+    if (counts.started == 0) continue;
+    const Histogram* seconds = counters_->methods[Index(method)].seconds.Peek();
+    if (seconds != nullptr) counts.seconds = seconds->Collect().histogram.sample_sum;
+    status->methods.push_back(std::move(counts));
+  }
+  const auto value = [](const Counter* counter) { return static_cast<int64_t>(counter->Value()); };
+  for (CacheOutcome outcome : kOutcomes) {
+    status->plans[std::string(CacheOutcomeName(outcome))] =
+        value(counters_->outcomes[static_cast<size_t>(outcome)]);
+  }
+  status->warm_hits = value(counters_->warm_hits);
+  status->warm_misses = value(counters_->warm_misses);
+}
+
 }  // namespace fusion

@@ -7,11 +7,9 @@
 #include "core/cache/metered_store.h"
 #include "server/access/rpc_record.h"
 #include "server/observe/snapshot.h"
+#include "server/rpc/server_status.h"
 
 namespace fusion {
-
-/// Finished calls by code name ("OK", "INVALID_ARGUMENT", ...), without zeros.
-using CodeCounts = std::map<std::string, int64_t>;
 
 /// Counts events and formats them in Prometheus' text format 0.0.4. The only label that comes from
 /// a caller is its tenant: the first 64, then "other". Thread-safe; an observation takes well under
@@ -35,6 +33,9 @@ class Metrics final : public StoreObserver, public RpcObserver {
   /// Calls of `method` that have started and finished.
   int64_t started(RpcMethod method) const;
   CodeCounts finished(RpcMethod method) const;
+
+  /// Sets `methods`, `plans` and the warm counts of `status`.
+  void AddTo(ServerStatus* status) const;
 
  private:
   struct Counters;

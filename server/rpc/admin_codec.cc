@@ -108,27 +108,28 @@ std::string EncodeChunk(std::string_view data) {
   return wire.SerializeAsString();
 }
 
+void EncodeTier(const StoreStats& tier, v1::StoreTier* out) {
+  const std::string_view name = TierName(tier.tier);
+  out->set_name(name.data(), name.size());
+  out->set_plans(tier.plans);
+  out->set_kernels(tier.kernels);
+  out->set_bytes(tier.bytes);
+  out->set_limit_bytes(tier.limit_bytes);
+  out->set_disk_bytes(tier.disk_bytes);
+  out->set_pinned_plans(tier.pinned_plans);
+  out->set_pinned_bytes(tier.pinned_bytes);
+  out->set_evicted(tier.evicted);
+  out->set_dropped(tier.dropped);
+  out->set_write_failures(tier.write_failures);
+  out->set_unwritten_plans(tier.unwritten_plans);
+  out->set_writable(tier.writable);
+  out->set_not_writable(TextToWire(tier.not_writable));
+}
+
 std::string EncodeStoreStats(const std::vector<StoreStats>& tiers, const DiskFacts& disk,
                              const std::map<std::string, int64_t>& tenants) {
   v1::GetStoreStatsResponse wire;
-  for (const StoreStats& tier : tiers) {
-    v1::StoreTier* out = wire.add_tiers();
-    const std::string_view name = TierName(tier.tier);
-    out->set_name(name.data(), name.size());
-    out->set_plans(tier.plans);
-    out->set_kernels(tier.kernels);
-    out->set_bytes(tier.bytes);
-    out->set_limit_bytes(tier.limit_bytes);
-    out->set_disk_bytes(tier.disk_bytes);
-    out->set_pinned_plans(tier.pinned_plans);
-    out->set_pinned_bytes(tier.pinned_bytes);
-    out->set_evicted(tier.evicted);
-    out->set_dropped(tier.dropped);
-    out->set_write_failures(tier.write_failures);
-    out->set_unwritten_plans(tier.unwritten_plans);
-    out->set_writable(tier.writable);
-    out->set_not_writable(TextToWire(tier.not_writable));
-  }
+  for (const StoreStats& tier : tiers) EncodeTier(tier, wire.add_tiers());
   wire.set_directory(TextToWire(disk.dir));
   wire.set_free_bytes(disk.free_bytes);
   wire.set_min_free_bytes(disk.min_free_bytes);

@@ -9,6 +9,10 @@
 
 namespace fusion {
 
+namespace v1 {
+class StoreTier;
+}
+
 // FusionAdmin's requests and responses as plain values. Each Decode* parses an untrusted serialised
 // request: InvalidArgument, naming the field; ResourceExhausted above kMaxRequestObjects. Each
 // Encode* returns a serialised response. Pure, any thread.
@@ -45,6 +49,8 @@ absl::StatusOr<std::string> DecodeChunk(std::string_view bytes);
 std::string EncodeChunk(std::string_view data);
 inline constexpr size_t kMaxArchiveChunk = 1 << 20;
 
+/// Part of other answers.
+void EncodeTier(const StoreStats& tier, v1::StoreTier* out);
 std::string EncodeStoreStats(const std::vector<StoreStats>& tiers, const DiskFacts& disk,
                              const std::map<std::string, int64_t>& tenants);
 std::string EncodeCheck(const StoreCheck& check);

@@ -58,6 +58,12 @@ absl::StatusOr<std::string> AnswerSteer(const ServiceParts& parts, std::string_v
   return EncodeOutcomes({StrCat("epoch ", query.roll_back, " is rolled back")});
 }
 
+absl::StatusOr<std::string> AnswerServerStatus(const ServiceParts& parts, std::string_view request,
+                                               UnaryContext about) {
+  RETURN_IF_ERROR(CheckServerStatusRequest(request));
+  return EncodeServerStatus(parts.status(about.cancel));
+}
+
 }  // namespace
 
 grpc::ServerUnaryReactor* FusionAdminImpl::GetStoreStats(grpc::CallbackServerContext* context,
@@ -121,6 +127,15 @@ grpc::ServerWriteReactor<grpc::ByteBuffer>* FusionAdminImpl::ExportStore(
 grpc::ServerReadReactor<grpc::ByteBuffer>* FusionAdminImpl::ImportStore(
     grpc::CallbackServerContext* context, grpc::ByteBuffer* response) {
   return StartImportCall(parts_, *context, response);
+}
+
+grpc::ServerUnaryReactor* FusionAdminImpl::GetServerStatus(grpc::CallbackServerContext* context,
+                                                           const grpc::ByteBuffer* request,
+                                                           grpc::ByteBuffer* response) {
+  return StartUnaryCall(parts_, *context, RpcMethod::kGetServerStatus, *request, response,
+                        [this](std::string_view bytes, UnaryContext about) {
+                          return AnswerServerStatus(parts_, bytes, about);
+                        });
 }
 
 }  // namespace fusion

@@ -6,10 +6,10 @@
 
 namespace fusion {
 
-/// FusionAdmin on the store and the pipeline. Like FusionServiceImpl, it has raw methods and works
-/// on the threads of Admission. Every call needs the role "admin". Every call of an administrator
-/// writes a line "admin" to the log; refused calls of others are sampled (LogAdminCall).
-/// Thread-safe.
+/// FusionAdmin on the store, the pipeline and the state of the server. Like FusionServiceImpl, it
+/// has raw methods and works on the threads of Admission. Every call needs the role "admin". Every
+/// call of an administrator writes a line "admin" to the log; refused calls of others are sampled
+/// (LogAdminCall). Thread-safe.
 class FusionAdminImpl final
     : public v1::FusionAdmin::WithRawCallbackMethod_GetStoreStats<
           v1::FusionAdmin::WithRawCallbackMethod_VerifyStore<
@@ -19,7 +19,8 @@ class FusionAdminImpl final
                           v1::FusionAdmin::WithRawCallbackMethod_SteerEpochs<
                               v1::FusionAdmin::WithRawCallbackMethod_ExportStore<
                                   v1::FusionAdmin::WithRawCallbackMethod_ImportStore<
-                                      v1::FusionAdmin::Service>>>>>>>> {
+                                      v1::FusionAdmin::WithRawCallbackMethod_GetServerStatus<
+                                          v1::FusionAdmin::Service>>>>>>>>> {
  public:
   explicit FusionAdminImpl(const ServiceParts& parts) : parts_(parts) {}
 
@@ -45,6 +46,9 @@ class FusionAdminImpl final
                                                           const grpc::ByteBuffer* request) override;
   grpc::ServerReadReactor<grpc::ByteBuffer>* ImportStore(grpc::CallbackServerContext* context,
                                                          grpc::ByteBuffer* response) override;
+  grpc::ServerUnaryReactor* GetServerStatus(grpc::CallbackServerContext* context,
+                                            const grpc::ByteBuffer* request,
+                                            grpc::ByteBuffer* response) override;
 
  private:
   const ServiceParts parts_;

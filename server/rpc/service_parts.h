@@ -13,6 +13,7 @@
 #include "server/admission/answer_memory.h"
 #include "server/admission/log_sample.h"
 #include "server/rpc/response_cache.h"
+#include "server/rpc/server_status.h"
 
 namespace grpc {
 class CallbackServerContext;
@@ -32,6 +33,8 @@ struct ServiceParts {
   /// As EpochBook::RollBack.
   std::function<absl::Status(int64_t epoch, std::string_view reason)> roll_back;
   std::function<Capabilities()> capabilities;  // called on any thread
+  /// Called on any thread; ends early, without top plans, if `cancel` does.
+  std::function<ServerStatus(const CancelToken& cancel)> status;
   const Authenticator& authenticator;
   Signer& signer;
   const std::vector<SigningKey>& import_keys;  // --import-key

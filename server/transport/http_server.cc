@@ -16,6 +16,7 @@
 #include "core/base/files/unique_fd.h"
 #include "core/base/threads/named_thread.h"
 #include "core/base/threads/thread_pool.h"
+#include "core/view/html.h"
 #include "server/transport/allowed_hosts.h"
 #include "server/transport/gzip.h"
 #include "server/transport/listen_address.h"
@@ -48,22 +49,6 @@ constexpr int kMisdirectedRequest = 421;
 
 Nanoseconds Now() { return Clock::Real().Now(); }
 
-std::string EscapeHtml(std::string_view text) {
-  std::string out;
-  for (char c : text) {
-    if (c == '<') {
-      out += "&lt;";
-    } else if (c == '>') {
-      out += "&gt;";
-    } else if (c == '&') {
-      out += "&amp;";
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
 std::string Index(const std::vector<HttpPage>& pages) {
   std::string out =
       "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>fusiond</title>"
@@ -85,6 +70,23 @@ bool ClientAcceptsGzip(MHD_Connection* connection) {
   return accepted != nullptr && AcceptsGzip(accepted);
 }
 
+// `asked` is the map of HttpQuestion::query.
+enum MHD_Result AddArgument(void* asked, MHD_ValueKind /*kind*/, const char* name,
+                            const char* value) {
+  auto& query = *static_cast<std::map<std::string, std::string>*>(asked);
+  query[name] = value == nullptr ? "" : value;
+  return MHD_YES;
+}
+
+HttpQuestion QuestionOf(MHD_Connection* connection, std::string_view rest) {
+  HttpQuestion out{.rest = std::string(rest), .authorization = "", .query = {}};
+  const char* authorization =
+      MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+  if (authorization != nullptr) out.authorization = authorization;
+  MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, AddArgument, &out.query);
+  return out;
+}
+
 enum MHD_Result Send(MHD_Connection* connection, const HttpReply& answer, bool is_gzip) {
   MHD_Response* response = MHD_create_response_from_buffer(
       answer.body.size(), const_cast<char*>(answer.body.data()), MHD_RESPMEM_MUST_COPY);
@@ -96,6 +98,9 @@ enum MHD_Result Send(MHD_Connection* connection, const HttpReply& answer, bool i
   MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
   if (is_gzip) {
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_ENCODING, "gzip");
+  }
+  for (const auto& [name, value] : answer.headers) {
+    MHD_add_response_header(response, name.c_str(), value.c_str());
   }
   if (answer.code == MHD_HTTP_METHOD_NOT_ALLOWED) {
     MHD_add_response_header(response, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
@@ -115,8 +120,8 @@ struct PageWork {
   bool is_gzip = false;
   std::atomic<bool> done{false};
 
-  void Make(const HttpPage& page, const std::string& rest, bool accepts_gzip) {
-    answer = page.make(rest);
+  void Make(const HttpPage& page, const HttpQuestion& asked, bool accepts_gzip) {
+    answer = page.make(asked);
     if (!accepts_gzip || answer.body.size() < kWorthGzip) return;
     std::string packed = Gzip(answer.body);
     if (packed.empty()) return;
@@ -136,7 +141,8 @@ class RunningHttpServer final : public HttpServer {
         pages_(std::move(pages)),
         index_(Index(pages_)),
         connections_(limits),
-        wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
+        wake_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+        made_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     // The library's limit only has to exceed ours, because victims are closed a moment later.
     daemon_ =
         MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0,
@@ -161,7 +167,7 @@ class RunningHttpServer final : public HttpServer {
                                     sizeof(kDeferSeconds));
       if (failed != 0) deferred_ = Nanoseconds(0);
     }
-    if (daemon_ == nullptr || !wake_.valid()) {
+    if (daemon_ == nullptr || !wake_.valid() || !made_.valid()) {
       return FailedPrecondition("cannot serve HTTP on ", address_,
                                 ": no memory or no file descriptors");
     }
@@ -177,13 +183,17 @@ class RunningHttpServer final : public HttpServer {
     const int events = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
     Nanoseconds looked = Now();
     for (;;) {
-      std::vector<pollfd> polled = {{wake_.get(), POLLIN, 0}, {events, POLLIN, 0}};
+      std::vector<pollfd> polled = {
+          {wake_.get(), POLLIN, 0}, {events, POLLIN, 0}, {made_.get(), POLLIN, 0}};
+      const size_t others = polled.size();
       if (Now() >= accept_from_) {
         for (const UniqueFd& fd : listeners_) polled.push_back({fd.get(), POLLIN, 0});
       }
       poll(polled.data(), polled.size(), PollTimeout());
       if (polled[0].revents != 0) break;
-      for (size_t i = 2; i < polled.size(); ++i) {
+      uint64_t pages = 0;
+      if (polled[2].revents != 0) (void)!read(made_.get(), &pages, sizeof(pages));
+      for (size_t i = others; i < polled.size(); ++i) {
         if (polled[i].revents != 0) AcceptFrom(polled[i].fd);
       }
       RunLibrary();
@@ -318,28 +328,31 @@ class RunningHttpServer final : public HttpServer {
       if (!work.done.load(std::memory_order_acquire)) return MHD_YES;
       return Answer(connection, work.answer, work.is_gzip);
     }
+    for (const HttpPage& page : pages_) {
+      const bool below = page.path.size() > 1 && page.path.ends_with('/');
+      if (below ? !path.starts_with(page.path) : path != page.path) continue;
+      HttpQuestion asked = QuestionOf(connection, path.substr(page.path.size()));
+      if (page.immediate) return Answer(connection, page.make(asked));
+      return Work(connection, page, std::move(asked));
+    }
     if (path == "/") {
       return Answer(connection, {.type = "text/html; charset=utf-8", .body = index_});
-    }
-    for (const HttpPage& page : pages_) {
-      const bool below = page.path.ends_with('/');
-      if (below ? !path.starts_with(page.path) : path != page.path) continue;
-      path.remove_prefix(page.path.size());
-      if (page.immediate) return Answer(connection, page.make(path));
-      return Work(connection, page, std::string(path));
     }
     return Answer(connection, {.code = MHD_HTTP_NOT_FOUND,
                                .body = "nothing is served at this path; / lists what is\n"});
   }
 
-  enum MHD_Result Work(MHD_Connection* connection, const HttpPage& page, std::string rest) {
+  enum MHD_Result Work(MHD_Connection* connection, const HttpPage& page, HttpQuestion asked) {
     const int fd = FdOf(connection);
     const bool accepts_gzip = ClientAcceptsGzip(connection);
     auto work = std::make_shared<PageWork>();
     MHD_suspend_connection(connection);
-    const auto end = [work, connection] {
+    // The library itself would notice only with the next event.
+    const auto end = [work, connection, made = made_.get()] {
       work->done.store(true, std::memory_order_release);
       MHD_resume_connection(connection);
+      const uint64_t one = 1;
+      (void)!write(made, &one, sizeof(one));
     };
     const auto refuse = [work, end] {
       work->answer = {.code = MHD_HTTP_SERVICE_UNAVAILABLE,
@@ -347,13 +360,14 @@ class RunningHttpServer final : public HttpServer {
       end();
     };
     // A waiting page of the peer with many is displaced by one of a peer with few.
-    const absl::Status submitted = workers_.SubmitFor({.tenant = connections_.PeerOf(fd)},
-                                                      {.run =
-                                                           [work, end, &page, rest, accepts_gzip] {
-                                                             work->Make(page, rest, accepts_gzip);
-                                                             end();
-                                                           },
-                                                       .displaced = refuse});
+    const absl::Status submitted =
+        workers_.SubmitFor({.tenant = connections_.PeerOf(fd)},
+                           {.run =
+                                [work, end, &page, asked = std::move(asked), accepts_gzip] {
+                                  work->Make(page, asked, accepts_gzip);
+                                  end();
+                                },
+                            .displaced = refuse});
     if (!submitted.ok()) refuse();
     work_[fd] = std::move(work);
     connections_.SetState(fd, HttpConnections::State::kWorking, Now());
@@ -376,6 +390,7 @@ class RunningHttpServer final : public HttpServer {
   Nanoseconds accept_from_{0};
   Nanoseconds deferred_ = std::chrono::seconds(kDeferSeconds);
   UniqueFd wake_;  // readable when Serve should end
+  UniqueFd made_;  // readable when a page has been made
   MHD_Daemon* daemon_ = nullptr;
   std::atomic<int64_t> open_{0};
   std::atomic<int64_t> late_{0};

@@ -1,9 +1,10 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
-#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/status.h"
@@ -11,32 +12,41 @@
 
 namespace fusion {
 
+/// A request for a page.
+struct HttpQuestion {
+  std::string rest;                          // the part of the requested path behind HttpPage::path
+  std::string authorization;                 // the header of this name; empty: there is none
+  std::map<std::string, std::string> query;  // "?after=1" of the URL; the last one of a name counts
+};
+
 /// The answer to a request for a page.
 struct HttpReply {
   int code = 200;
   std::string type = "text/plain; charset=utf-8";
   std::string body;
+  std::vector<std::pair<std::string, std::string>> headers = {};  // further ones
 };
 
 /// A page of an HttpServer.
 struct HttpPage {
-  std::string path;   // "/metrics", or "/compile_log/" for all paths with this prefix
+  std::string path;   // "/metrics", or "/compile_log/" for all paths with this prefix; "/": itself
   std::string about;  // for the index: "calls, caches and queues in Prometheus' text format"
   /// An immediate page is made on the thread that serves all connections: it must not block, read
   /// files or take more than microseconds. Other pages are made on separate threads.
   bool immediate = false;
-  /// `rest`: the part of the requested path behind `path`. Must be thread-safe.
-  std::function<HttpReply(std::string_view rest)> make;
+  /// Must be thread-safe.
+  std::function<HttpReply(const HttpQuestion& asked)> make;
 };
 
 /// A small HTTP/1.1 server for GET and HEAD whose health checks work despite slow or hostile peers:
 /// one thread serves all connections without blocking on any, and HttpLimits bound the connections
-/// of a peer. "/" lists the pages. One answer per connection; gzip if the client accepts it. A
-/// request whose header Host AllowedHosts rejects gets 421; a request without Host is answered.
+/// of a peer. "/" lists the pages, unless one of them is "/". One answer per connection; gzip if
+/// the client accepts it. A request whose header Host AllowedHosts rejects gets 421; a request
+/// without Host is answered.
 ///
 ///   ASSIGN_OR_RETURN(auto server, HttpServer::Start("127.0.0.1:0", pages));
 ///
-/// No access control, no TLS. Thread-safe.
+/// No TLS; access control is up to the pages. Thread-safe.
 class HttpServer {
  public:
   /// Sends the answers of running requests for at most a second, then closes all connections.

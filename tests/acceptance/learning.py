@@ -6,10 +6,11 @@ import common
 from accuracy import accuracy
 from epochs import epochs
 from observability import observability
+from pages import pages
 from probe import probe
 from tuning import tuning
 
-GROUPS = [observability, epochs, accuracy, tuning, probe]
+GROUPS = [observability, epochs, pages, accuracy, tuning, probe]
 
 
 def measure(rows, work, options):

@@ -302,8 +302,8 @@ TEST_F(BadRequestTest, ACallThatIsBrokenOnItsWayIsNotOurFault) {
   for (const std::string method :
        {"FusionService/PlanFusion", "FusionService/GetCapabilities", "FusionService/ExplainPlan",
         "FusionService/GetKernels", "FusionService/PlanFusionStream",
-        "FusionService/ReportLatencies", "FusionAdmin/GetStoreStats", "FusionAdmin/ExportStore",
-        "FusionAdmin/ImportStore"}) {
+        "FusionService/ReportLatencies", "FusionAdmin/GetStoreStats", "FusionAdmin/GetServerStatus",
+        "FusionAdmin/ExportStore", "FusionAdmin/ImportStore"}) {
     for (const std::string& bytes :
          {std::string(), whole.substr(0, 3), whole.substr(0, 5), whole.substr(0, 10), compressed,
           flagged, whole + whole.substr(0, 4), whole + whole}) {

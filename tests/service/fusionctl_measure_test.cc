@@ -474,7 +474,7 @@ TEST_F(MeasureTest, EveryShellCompletesEveryOption) {
     EXPECT_EQ(result.code, 0);
     for (const char* command :
          {"plan", "run", "bench", "verify", "show", "explain", "diff", "kernels", "report", "tune",
-          "epochs", "probe", "list", "capabilities", "status", "completion"}) {
+          "epochs", "probe", "top", "list", "capabilities", "status", "completion"}) {
       EXPECT_THAT(result.out, HasSubstr(command)) << shell;
       std::string help = BareCtl({command, "--help"}).out;
       static const std::regex option("--([a-z-]+)");

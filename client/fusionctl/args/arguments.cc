@@ -73,6 +73,9 @@ std::string Contradiction(const Arguments& a) {
   if (stored && a.server.empty() && a.store.empty()) {
     return "the plans of which service? expected --server ADDRESS or --store DIR";
   }
+  if (a.command == CommandKind::kTop && a.server.empty()) {
+    return "which service? expected --server ADDRESS";
+  }
   if (a.command == CommandKind::kReport && a.subject.empty() && !a.model_option.empty()) {
     return StrCat(a.model_option, " says how a model is planned; none is given");
   }

@@ -47,6 +47,7 @@ enum class CommandKind : uint8_t {
   kList,
   kCapabilities,
   kStatus,
+  kTop,
   kToken,
   kStore,
   kCompletion,
@@ -167,6 +168,8 @@ struct Arguments {
   int limit = 0;                 // list; 0: all
   bool full_keys = false;        // list
   bool ops = false;              // capabilities
+  double interval = 2;           // top: seconds between frames
+  bool once = false;             // top: one frame
   StoreAction action = StoreAction::kStats;  // store
   std::vector<std::string> plan_keys;        // store: keys or prefixes of keys
   std::vector<std::string> kernel_keys;      // store invalidate

@@ -380,6 +380,19 @@ void AddTune(CLI::App* app, Arguments* a) {
       ->type_name("1..3");
 }
 
+void AddTop(CLI::App* app, Arguments* a) {
+  CLI::App* top = AddCommand(
+      app, "top", "what a service does now: calls, cache, queue, workers, the plans that take most",
+      a, CommandKind::kTop);
+  top->add_option("--interval", a->interval, "time between two frames; default: 2")
+      ->check(CLI::Range(0.2, 3600.0))
+      ->check(NumberError)
+      ->type_name("S");
+  top->add_flag("--once", a->once,
+                "print one frame and end, as without a terminal; rates are averages since the "
+                "service started");
+}
+
 void AddCommands(CLI::App* app, Arguments* a) {
   AddPlan(app, a);
   AddRun(app, a);

@@ -34,7 +34,7 @@ struct Example {
   std::string_view command;
   std::string_view line;
 };
-constexpr std::array<Example, 21> kExamples = {{
+constexpr std::array<Example, 22> kExamples = {{
     {"", "fusionctl verify model.onnx --bind batch=8"},
     {"plan", "fusionctl plan model.onnx --bind batch=8 --nodes"},
     {"run", "fusionctl run model.onnx --input x=x.npy --out results --npy"},
@@ -52,6 +52,7 @@ constexpr std::array<Example, 21> kExamples = {{
     {"list", "fusionctl list --server unix:/run/fusiond.sock --limit 20"},
     {"capabilities", "fusionctl capabilities --ops"},
     {"status", "fusionctl status --server 127.0.0.1:50051"},
+    {"top", "fusionctl top --server unix:/run/fusiond.sock"},
     {"epochs", "fusionctl epochs --server unix:/run/fusiond.sock"},
     {"token", "fusionctl token ci --role plan --expires 2027-01-31 --out ci.token"},
     {"store", "fusionctl store export --server unix:/run/fusiond.sock --out plans.archive"},

@@ -25,6 +25,7 @@ absl::StatusOr<ExitCode> RunProbe(const Arguments& arguments, Progress* progress
 absl::StatusOr<ExitCode> RunList(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunCapabilities(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunStatus(const Arguments& arguments, Progress* progress);
+absl::StatusOr<ExitCode> RunTop(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunToken(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunStore(const Arguments& arguments, Progress* progress);
 absl::StatusOr<ExitCode> RunCompletion(const Arguments& arguments, Progress* progress);

@@ -24,7 +24,7 @@ struct Word {
   Offer value;
 };
 
-struct Command {
+struct CompletedCommand {
   std::string name;
   std::string help;
   std::vector<Word> options;
@@ -48,8 +48,8 @@ Offer OfferFor(const std::string& type) {
   return out;
 }
 
-Command Describe(const CLI::App& app) {
-  Command out{.name = app.get_name(), .help = app.get_description()};
+CompletedCommand Describe(const CLI::App& app) {
+  CompletedCommand out{.name = app.get_name(), .help = app.get_description()};
   for (const CLI::Option* option : app.get_options()) {
     Word word{.help = option->get_description(),
               .takes_value = option->get_items_expected_max() > 0,
@@ -64,16 +64,16 @@ Command Describe(const CLI::App& app) {
   return out;
 }
 
-std::vector<Command> Commands(const CLI::App& app) {
-  std::vector<Command> out;
+std::vector<CompletedCommand> Commands(const CLI::App& app) {
+  std::vector<CompletedCommand> out;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
     out.push_back(Describe(*command));
   }
   return out;
 }
 
-std::string Names(const std::vector<Command>& commands) {
-  return StrJoin(commands, " ", [](const Command& c) { return c.name; });
+std::string Names(const std::vector<CompletedCommand>& commands) {
+  return StrJoin(commands, " ", [](const CompletedCommand& c) { return c.name; });
 }
 std::string Names(const std::vector<Word>& words) {
   return StrJoin(words, " ", [](const Word& w) { return w.name; });
@@ -157,9 +157,9 @@ constexpr std::string_view kBashRest = R"(
 complete -F _fusionctl fusionctl
 )";
 
-std::string BashScript(const Command& top, const std::vector<Command>& commands) {
+std::string BashScript(const CompletedCommand& top, const std::vector<CompletedCommand>& commands) {
   std::string options, takes, offers;
-  auto add = [&](const Command& command, const std::string& name) {
+  auto add = [&](const CompletedCommand& command, const std::string& name) {
     options += StrCat("    '", name, "') echo '", Names(command.options), "' ;;\n");
     std::vector<std::string> patterns;
     for (const Word& option : command.options) {
@@ -174,7 +174,7 @@ std::string BashScript(const Command& top, const std::vector<Command>& commands)
     }
   };
   add(top, "");
-  for (const Command& command : commands) add(command, command.name);
+  for (const CompletedCommand& command : commands) add(command, command.name);
   return StrCat("# Completion of fusionctl ", FUSION_VERSION, " for bash.\n",
                 "_fusionctl_commands='", Names(commands), "'\n",
                 "_fusionctl_options() {  # of a command\n  case $1 in\n", options, "  esac\n}\n",
@@ -217,7 +217,7 @@ std::string ZshAction(const Offer& offer) {
   return " ";
 }
 
-std::string ZshArguments(const Command& command) {
+std::string ZshArguments(const CompletedCommand& command) {
   std::string out = "_arguments";
   for (const Word& option : command.options) {
     StrAppend(&out, StrCat(" \\\n        '", option.repeats ? "*" : "", option.name,
@@ -232,9 +232,9 @@ std::string ZshArguments(const Command& command) {
   return out + "\n";
 }
 
-std::string ZshScript(const Command& top, const std::vector<Command>& commands) {
+std::string ZshScript(const CompletedCommand& top, const std::vector<CompletedCommand>& commands) {
   std::string described, cases;
-  for (const Command& command : commands) {
+  for (const CompletedCommand& command : commands) {
     described += StrCat("    '", command.name, ":", ZshText(command.help), "'\n");
     cases += StrCat("    ", command.name, ")\n      ", ZshArguments(command), "      ;;\n");
   }
@@ -279,7 +279,7 @@ std::string FishValue(const Offer& offer) {
   return "";
 }
 
-std::string FishScript(const Command& top, const std::vector<Command>& commands) {
+std::string FishScript(const CompletedCommand& top, const std::vector<CompletedCommand>& commands) {
   std::string out = StrCat("# Completion of fusionctl ", FUSION_VERSION,
                            " for fish.\ncomplete -c fusionctl -f\n");
   auto add = [&out](const std::string& condition, const std::string& what,
@@ -290,7 +290,7 @@ std::string FishScript(const Command& top, const std::vector<Command>& commands)
   for (const Word& option : top.options) {
     add("__fish_use_subcommand", StrCat(" -l ", option.name.substr(2)), option.help);
   }
-  for (const Command& command : commands) {
+  for (const CompletedCommand& command : commands) {
     add("__fish_use_subcommand", StrCat(" -a ", command.name), command.help);
     std::string inside = StrCat("__fish_seen_subcommand_from ", command.name);
     for (const Word& option : command.options) {
@@ -311,8 +311,8 @@ std::string FishScript(const Command& top, const std::vector<Command>& commands)
 absl::StatusOr<ExitCode> RunCompletion(const Arguments& arguments, Progress*) {
   Arguments ignored;
   std::unique_ptr<CLI::App> app = MakeCommandLine(&ignored);
-  Command top = Describe(*app);
-  std::vector<Command> commands = Commands(*app);
+  CompletedCommand top = Describe(*app);
+  std::vector<CompletedCommand> commands = Commands(*app);
   switch (arguments.shell) {
     case Shell::kBash:
       PrintAsItIs(BashScript(top, commands));

@@ -5,12 +5,14 @@
 #include "client/fusionctl/args/arguments.h"
 #include "client/fusionctl/commands/commands.h"
 #include "client/fusionctl/output/explain_output.h"
-#include "client/fusionctl/output/picture.h"
 #include "client/fusionctl/output/plan_output.h"
 #include "client/fusionctl/output/print.h"
 #include "client/fusionctl/output/terminal.h"
 #include "client/fusionctl/service/plan_subject.h"
 #include "client/fusionctl/service/session.h"
+#include "core/base/files/launcher.h"
+#include "core/view/draw_svg.h"
+#include "core/view/plan_picture.h"
 
 namespace fusion {
 namespace {
@@ -78,8 +80,10 @@ absl::Status WritePictures(const Arguments& arguments, const PlanSubject& subjec
   if (!arguments.dot.empty()) RETURN_IF_ERROR(WriteOptionFile("--dot", arguments.dot, dot));
   if (arguments.svg.empty()) return absl::OkStatus();
   progress->Show("drawing");
-  ASSIGN_OR_RETURN(std::string svg, DrawSvg(dot));
-  return WriteOptionFile("--svg", arguments.svg, svg);
+  std::unique_ptr<CommandRunner> runner = MakeProcessRunner(SiblingProgram("fusion-exec"));
+  absl::StatusOr<std::string> svg = DrawSvg(dot, *runner);
+  if (!svg.ok()) return Annotate(svg.status(), "--svg");
+  return WriteOptionFile("--svg", arguments.svg, *svg);
 }
 
 Json MissJson(const FusionReply& reply) {

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "client/fusionctl/output/html.h"
 #include "core/base/text/text.h"
+#include "core/view/html.h"
 
 namespace fusion {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "client/fusionctl/output/plan_output.h"
 #include "core/base/text/text.h"
-#include "core/base/text/utf8.h"
+#include "core/view/dot_text.h"
 
 namespace fusion {
 namespace {
@@ -64,22 +64,6 @@ std::string Flow(const Graph& graph) {
 }
 
 }  // namespace
-
-// Backslashes begin escapes in labels.
-std::string DotString(std::string_view text) {
-  std::string out = "\"";
-  size_t bytes = 0;
-  for (; !text.empty(); text.remove_prefix(bytes)) {
-    const std::string shown = ShownCharacter(text, &bytes);
-    if (text[0] == '\n') {
-      out += "\\n";
-      continue;
-    }
-    if (shown[0] == '"' || shown[0] == '\\') out += '\\';
-    out += shown;
-  }
-  return out + "\"";
-}
 
 std::string GraphDot(const Graph& graph) {
   std::string out = Header(graph.name().empty() ? "graph" : graph.name());

@@ -12,9 +12,6 @@ namespace fusion {
 // Graphs in the DOT language of graphviz. Names of the model are escaped; identifiers are
 // generated.
 
-/// `text` as a quoted string of the DOT language.
-std::string DotString(std::string_view text);
-
 /// The graph: nodes with names, tensors as edges.
 std::string GraphDot(const Graph& graph);
 

@@ -163,10 +163,6 @@ int64_t RunGroups(const Plan& plan) {
                        [](const PlanGroup& g) { return g.kind != GroupKind::kPrepare; });
 }
 
-std::string Count(int64_t n, std::string_view noun) {
-  return StrCat(n, " ", noun, n == 1 ? "" : "s");
-}
-
 std::vector<std::string> NodeNames(const FusionReply& reply, const std::vector<int>& nodes) {
   return NodeNames(reply.binding.nodes, nodes);
 }

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "client/fusion_reply.h"
+#include "core/base/text/human_numbers.h"
 #include "core/bundle/text.h"
 
 namespace fusion {
@@ -14,8 +15,6 @@ std::string_view StateName(KernelState state);  // "pending", "ready", "failed"
 
 /// Number of groups that run in every inference (all but prepare).
 int64_t RunGroups(const Plan& plan);
-/// `n` with the noun in singular or plural: "9 kernels", "1 kernel".
-std::string Count(int64_t n, std::string_view noun);
 /// The model's names of the nodes at these canonical positions; unknown positions are left out.
 std::vector<std::string> NodeNames(const FusionReply& reply, const std::vector<int>& nodes);
 /// The same with the names in canonical order.

@@ -17,6 +17,18 @@ void PrintJson(const Json& json);
 void Print(const std::string& text);
 /// Prints text to stdout without wrapping: sources, scripts, dumps.
 void PrintAsItIs(const std::string& text);
+/// A text on a terminal that is drawn again and again, such as that of `fusionctl top`. Each Draw
+/// replaces the previous one; the last one stays. Long lines are wrapped, and lines for which the
+/// terminal has no room are left out. The cursor is hidden during its lifetime. Not thread-safe.
+class FrameOnTerminal {
+ public:
+  FrameOnTerminal();
+  ~FrameOnTerminal();
+  FrameOnTerminal(const FrameOnTerminal&) = delete;
+  FrameOnTerminal& operator=(const FrameOnTerminal&) = delete;
+  void Draw(const std::string& text);
+};
+
 /// Prints a line to stderr after the name of the program.
 void PrintWarning(std::string_view text);
 

@@ -4,11 +4,11 @@
 #include <set>
 
 #include "client/fusionctl/output/bar_chart.h"
-#include "client/fusionctl/output/html.h"
 #include "client/fusionctl/output/report_figures.h"
 #include "client/fusionctl/output/terminal.h"
 #include "core/base/text/probed_name.h"
 #include "core/base/text/text.h"
+#include "core/view/html.h"
 
 namespace fusion {
 namespace {

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/text/human_numbers.h"
+
 namespace fusion {
 
 /// Turns colours off. Call it before other threads start.
@@ -12,6 +14,8 @@ void ForbidColour();
 bool ColourOnStdout();
 /// Width of the terminal; 0: stdout is not a terminal.
 size_t StdoutColumns();
+/// Height of the terminal in lines; 0: stdout is not a terminal.
+size_t StdoutRows();
 
 /// `text` as one line (OneLine), in bold if ColourOnStdout(). If stdout is a terminal, the middle
 /// of a text longer than a line is cut out.
@@ -78,13 +82,5 @@ class Table {
   std::vector<Column> columns_;
   std::vector<std::vector<std::string>> rows_;
 };
-
-// Rounded numbers with units.
-std::string HumanMicroseconds(double us);  // "812 us", "12.3 ms", "1.52 s"
-std::string HumanMilliseconds(double ms);
-std::string HumanFlops(double flops);   // "1.81 Gflop"
-std::string HumanPercent(double part);  // 0.774 -> "77.4 %"
-std::string HumanAge(double seconds);   // "42 s", "3 min", "5 h", "12 d"
-std::string ShortNumber(double value);  // "1.2e-06", "0.775"
 
 }  // namespace fusion

@@ -10,14 +10,15 @@
 #include "client/fusionctl/measure/statistics.h"
 #include "client/fusionctl/output/accuracy_output.h"
 #include "client/fusionctl/output/bar_chart.h"
-#include "client/fusionctl/output/html.h"
 #include "client/fusionctl/output/report_figures.h"
 #include "client/fusionctl/output/report_page.h"
 #include "client/fusionctl/output/terminal.h"
 #include "client/fusionctl/service/plan_keys.h"
 #include "core/graph/build/canonical.h"
 #include "core/graph/build/text.h"
+#include "core/view/html.h"
 #include "core/wire/report.h"
+#include "tests/support/well_formed.h"
 
 namespace fusion {
 namespace {
@@ -230,11 +231,10 @@ TEST(Arguments, TokensAreWhatTheServerTakes) {
 }
 
 TEST(Arguments, AWordThatIsNoCommandIsNamed) {
-  EXPECT_EQ(
-      Parse({"foo"}).text,
-      "\"foo\" is no command; expected one of plan, run, bench, verify, show, kernels, "
-      "export, explain, diff, repro, report, tune, probe, list, capabilities, status, epochs, "
-      "token, store, completion");
+  EXPECT_EQ(Parse({"foo"}).text,
+            "\"foo\" is no command; expected one of plan, run, bench, verify, show, kernels, "
+            "export, explain, diff, repro, report, tune, probe, list, capabilities, status, top, "
+            "epochs, token, store, completion");
   EXPECT_THAT(Parse({}).text, HasSubstr("expected one of plan, run"));
 }
 
@@ -326,36 +326,6 @@ TEST(ProgressBar, FillsUp) {
 // --- the page of fusionctl report
 
 constexpr const char* kHostile = "</title><script>alert('x')</script> \" & \x1b[31m \xff \u202e";
-
-// Every tag is closed by its own, attributes are quoted, nothing else holds a '<', and entities are
-// the five of XML.
-void ExpectWellFormed(const std::string& page) {
-  static const std::regex tag(R"re(<(/?)([A-Za-z0-9]+)((?: [A-Za-z:-]+="[^"<]*")*)(/?)>)re");
-  static const std::regex entity("&(amp|lt|gt|quot|#39);");
-  std::vector<std::string> open;
-  auto end_of_text = page.cbegin();
-  auto check_text = [](const std::string& text) {
-    EXPECT_EQ(text.find('<'), std::string::npos) << text;
-    EXPECT_EQ(std::regex_replace(text, entity, "").find('&'), std::string::npos) << text;
-  };
-  ASSERT_EQ(page.rfind("<!DOCTYPE html>\n", 0), 0u);
-  end_of_text += 15;
-  for (std::sregex_iterator it(end_of_text, page.cend(), tag), none; it != none; ++it) {
-    check_text(std::string(end_of_text, (*it)[0].first));
-    check_text((*it)[3]);
-    end_of_text = (*it)[0].second;
-    std::string name = (*it)[2];
-    if ((*it)[1].length() > 0) {
-      ASSERT_FALSE(open.empty()) << name;
-      EXPECT_EQ(open.back(), name);
-      open.pop_back();
-    } else if ((*it)[4].length() == 0) {
-      open.push_back(name);
-    }
-  }
-  EXPECT_TRUE(open.empty()) << open.back();
-  check_text(std::string(end_of_text, page.cend()));
-}
 
 struct Box {
   double left, top, right, bottom;

@@ -31,6 +31,7 @@ set(sees_wire bundle device)
 set(sees_cache wire)
 set(sees_learn cache benefit)
 set(sees_compile bundle device)
+set(sees_view graph wire compile)
 set(sees_check compile runtime schedule)
 set(sees_tune compile)
 

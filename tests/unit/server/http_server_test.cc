@@ -26,17 +26,22 @@ class HttpServerTest : public testing::Test {
         {.path = "/now",
          .about = "at <once>",
          .immediate = true,
-         .make = [](std::string_view) { return HttpReply{.body = "now"}; }},
+         .make = [](const HttpQuestion&) { return HttpReply{.body = "now"}; }},
         {.path = "/slow",
          .about = "waits",
          .make =
-             [this](std::string_view) {
+             [this](const HttpQuestion&) {
                ++begun_;
                gate_.WaitFor(std::chrono::minutes(10));
                return HttpReply{.body = "slow"};
              }},
-        {.path = "/echo/", .about = "says it again", .make = [](std::string_view rest) {
-           return HttpReply{.body = std::string(rest)};
+        {.path = "/echo/",
+         .about = "says it again",
+         .make = [](const HttpQuestion& asked) { return HttpReply{.body = asked.rest}; }},
+        {.path = "/asked", .about = "what was asked", .make = [](const HttpQuestion& asked) {
+           std::string body = asked.authorization;
+           for (const auto& [name, value] : asked.query) body += StrCat(" ", name, "=", value);
+           return HttpReply{.body = body, .headers = {{"X-Further", "one"}}};
          }}};
     absl::StatusOr<std::unique_ptr<HttpServer>> server =
         HttpServer::Start("127.0.0.1:0", std::move(pages), {"named"}, limits);
@@ -178,6 +183,17 @@ TEST_F(HttpServerTest, RequestsAreReadAsHttpSays) {
   EXPECT_EQ(HttpGet(address(), "/now").code, 200);
 }
 
+TEST_F(HttpServerTest, PagesSeeTheQueryAndTheAuthorization) {
+  Start();
+  const HttpAnswer answer =
+      HttpAsk(address(),
+              "GET /asked?b=2%26&a=1&b=3&c HTTP/1.1\r\nHost: localhost\r\nAuthorization: Basic "
+              "eA==\r\n\r\n");
+  EXPECT_EQ(answer.body, "Basic eA== a=1 b=3 c=");
+  EXPECT_THAT(answer.headers, HasSubstr("X-Further: one"));
+  EXPECT_EQ(HttpGet(address(), "/asked").body, "");
+}
+
 TEST_F(HttpServerTest, HeadHasTheHeadersOfGetAndNoBody) {
   Start();
   const HttpAnswer got = HttpGet(address(), "/now");
@@ -211,6 +227,16 @@ TEST_F(HttpServerTest, ARequestToAnotherHostIsRefused) {
   EXPECT_EQ(HttpAsk(address(), "GET /now HTTP/1.0\r\n\r\n").code, 200) << "a simple probe";
   EXPECT_EQ(HttpAsk(address(), "HEAD / HTTP/1.1\r\nHost: evil\r\n\r\n").code, 421);
   EXPECT_NE(HttpAsk(address(), "GET http://evil/now HTTP/1.1\r\nHost: evil\r\n\r\n").code, 200);
+}
+
+TEST(HttpServerStartTest, APageMayTakeThePlaceOfTheIndex) {
+  auto server =
+      HttpServer::Start("127.0.0.1:0", {{.path = "/", .about = "", .make = [](const HttpQuestion&) {
+                                           return HttpReply{.body = "home"};
+                                         }}});
+  ASSERT_TRUE(server.ok());
+  EXPECT_EQ(HttpGet((*server)->address(), "/").body, "home");
+  EXPECT_EQ(HttpGet((*server)->address(), "/elsewhere").code, 404) << "it is no prefix";
 }
 
 TEST(HttpServerStartTest, WhatCannotBeListenedOnIsSaid) {

@@ -1,25 +1,14 @@
-#include "client/fusionctl/output/picture.h"
-
-#include <fcntl.h>
-#include <spawn.h>
-#include <sys/wait.h>
-#include <unistd.h>
+#include "core/view/plan_picture.h"
 
 #include <algorithm>
-#include <cerrno>
 #include <set>
-#include <system_error>
 
-#include "client/fusionctl/output/dot.h"
-#include "client/fusionctl/output/plan_output.h"
-#include "client/fusionctl/output/terminal.h"
-#include "core/base/files/file.h"
-#include "core/base/files/scratch.h"
+#include "core/base/text/human_numbers.h"
+#include "core/base/text/text.h"
+#include "core/view/dot_text.h"
 
 namespace fusion {
 namespace {
-
-constexpr int64_t kMaxSvgBytes = int64_t{1} << 30;
 
 // Above this number of nodes edges are straight and graphviz makes fewer attempts to reduce
 // crossings: seconds instead of minutes for twelve layers of BERT.
@@ -116,22 +105,23 @@ class Painter {
 
   void AddInputs(std::string_view side) {
     for (size_t i = 0; i < graph_.inputs().size(); ++i) {
-      AddEnd(side, "i", i, graph_.tensor(graph_.inputs()[i]));
+      AddEnd(side, "input", i, graph_.tensor(graph_.inputs()[i]));
     }
   }
 
   void AddOutputs(std::string_view side) {
     for (size_t i = 0; i < graph_.model_outputs(); ++i) {
       const Tensor& t = graph_.tensor(graph_.outputs()[i]);
-      AddEnd(side, "o", i, t);
+      AddEnd(side, "output", i, t);
       if (t.producer == kNoNode) continue;
       StrAppend(&out_, StrCat("    ", side, "_n", t.producer, " -> ", side, "_o", i, ";\n"));
     }
   }
 
-  void AddEnd(std::string_view side, std::string_view kind, size_t i, const Tensor& t) {
-    StrAppend(&out_, StrCat("    ", side, "_", kind, i,
-                            " [shape=ellipse, style=solid, label=", DotString(t.name), "];\n"));
+  void AddEnd(std::string_view side, std::string_view what, size_t i, const Tensor& t) {
+    StrAppend(&out_, StrCat("    ", side, "_", what.substr(0, 1), i,
+                            " [shape=ellipse, style=solid, label=",
+                            DotString(t.name.empty() ? StrCat(what, " ", i) : t.name), "];\n"));
   }
 
   // Activations only; weights would fill the picture.
@@ -181,50 +171,10 @@ class Painter {
   std::string out_;
 };
 
-// Runs `dot`; its exit status, or the error number of not starting it.
-absl::StatusOr<int> RunDot(const std::string& in, const std::string& out, const std::string& log) {
-  std::string words[] = {"dot", "-Tsvg", "-o", out, in};
-  std::vector<char*> argv;
-  for (std::string& word : words) argv.push_back(word.data());
-  argv.push_back(nullptr);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 1, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_addopen(&files, 2, log.c_str(), O_WRONLY | O_CREAT, 0600);
-  pid_t pid = -1;
-  int error = posix_spawnp(&pid, "dot", &files, nullptr, argv.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (error == ENOENT) {
-    return FailedPrecondition("--svg: graphviz is not installed, which draws it; --dot needs none");
-  }
-  if (error != 0)
-    return Internal("dot cannot be started: ", std::generic_category().message(error));
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0) {
-    if (errno != EINTR) return Internal("dot: ", std::generic_category().message(errno));
-  }
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 128;
-}
-
 }  // namespace
 
 std::string PlanPicture(const Graph& graph, const PlanExplanation& explanation) {
   return Painter(graph, explanation).Run();
-}
-
-absl::StatusOr<std::string> DrawSvg(const std::string& dot) {
-  ASSIGN_OR_RETURN(Scratch directory, Scratch::Create("/tmp", "fusionctl-dot-"));
-  std::string in = directory.path() + "/plan.dot";
-  std::string out = directory.path() + "/plan.svg";
-  std::string log = directory.path() + "/log";
-  RETURN_IF_ERROR(WriteFile(in, dot));
-  ASSIGN_OR_RETURN(int code, RunDot(in, out, log));
-  if (code != 0) {
-    absl::StatusOr<std::string> words = ReadFile(log, kMaxSvgBytes);
-    return Internal("dot failed with ", code, ": ", words.ok() ? *words : "");
-  }
-  return ReadFile(out, kMaxSvgBytes);
 }
 
 }  // namespace fusion

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/hash.h"
 #include "core/base/status.h"
@@ -10,7 +11,8 @@
 
 namespace fusion {
 
-/// The contents of the admin port's pages. Called on its threads; each must be thread-safe.
+/// The contents of the admin port's pages for programs. Called on its threads; each must be
+/// thread-safe.
 struct AdminPages {
   std::function<std::string()> metrics;  // Prometheus text
   std::function<std::string()> status;   // JSON
@@ -20,11 +22,12 @@ struct AdminPages {
 };
 
 /// Starts the admin port: /healthz (the process answers), /readyz (503 while not ready), /metrics,
-/// /statusz, /compile_log/<kernel key in hex> (404 if there is none), and / with a list of these.
-/// HTTP without access control. Slow pages and slow connections do not delay /healthz and /readyz
-/// (HttpServer). Fails as HttpServer::Start does. `hosts`: --admin-host.
+/// /statusz, /compile_log/<kernel key in hex> (404 if there is none), without access control, and
+/// `for_people` (OperatorPages), which check who asks. Slow pages and slow connections do not delay
+/// /healthz and /readyz (HttpServer). Fails as HttpServer::Start does. `hosts`: --admin-host.
 absl::StatusOr<std::unique_ptr<HttpServer>> StartAdminPort(const std::string& address,
                                                            const std::vector<std::string>& hosts,
-                                                           AdminPages pages);
+                                                           AdminPages pages,
+                                                           std::vector<HttpPage> for_people);
 
 }  // namespace fusion

@@ -1,4 +1,4 @@
-#include "client/fusionctl/output/html.h"
+#include "core/view/html.h"
 
 #include "core/base/text/text.h"
 #include "core/wire/basics/scalars.h"

@@ -9,11 +9,8 @@ namespace fusion {
 
 /// A picture of a plan in the DOT language: on the left the graph with one kernel per node, on the
 /// right the plan's kernels as coloured boxes. Edges on the right that go through memory have the
-/// number of bytes. `graph`: the plan's canonical graph.
+/// number of bytes. `graph`: the plan's canonical graph. Inputs and outputs without a name are
+/// numbered.
 std::string PlanPicture(const Graph& graph, const PlanExplanation& explanation);
-
-/// Renders `dot` as SVG by running graphviz. FailedPrecondition if it is not installed; Internal,
-/// with its messages, if it fails.
-absl::StatusOr<std::string> DrawSvg(const std::string& dot);
 
 }  // namespace fusion

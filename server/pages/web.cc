@@ -1,4 +1,4 @@
-#include "server/observe/web.h"
+#include "server/pages/web.h"
 
 namespace fusion {
 namespace {
@@ -18,38 +18,40 @@ HttpReply CompileLog(const AdminPages& pages, std::string_view name) {
 
 absl::StatusOr<std::unique_ptr<HttpServer>> StartAdminPort(const std::string& address,
                                                            const std::vector<std::string>& hosts,
-                                                           AdminPages pages) {
+                                                           AdminPages pages,
+                                                           std::vector<HttpPage> for_people) {
   auto shared = std::make_shared<const AdminPages>(std::move(pages));
   std::vector<HttpPage> served = {
       {.path = "/healthz",
        .about = "ok while the process answers",
        .immediate = true,
-       .make = [](std::string_view) { return HttpReply{.body = "ok\n"}; }},
+       .make = [](const HttpQuestion&) { return HttpReply{.body = "ok\n"}; }},
       {.path = "/readyz",
        .about = "ready, or 503 while the server starts or drains",
        .immediate = true,
        .make =
-           [shared](std::string_view) {
+           [shared](const HttpQuestion&) {
              return shared->ready() ? HttpReply{.body = "ready\n"}
                                     : HttpReply{.code = 503, .body = "not ready\n"};
            }},
       {.path = "/metrics",
        .about = "calls, caches, compilers, queues and the process, in Prometheus' text format",
        .make =
-           [shared](std::string_view) {
+           [shared](const HttpQuestion&) {
              return HttpReply{.type = "text/plain; version=0.0.4; charset=utf-8",
                               .body = shared->metrics()};
            }},
       {.path = "/statusz",
        .about = "configuration, compiler, workers, stores and calls, as JSON",
        .make =
-           [shared](std::string_view) {
+           [shared](const HttpQuestion&) {
              return HttpReply{.type = "application/json", .body = shared->status()};
            }},
       {.path = "/compile_log/",
        .about =
            "and a kernel key (64 hex digits): what the compiler said about a kernel that failed",
-       .make = [shared](std::string_view name) { return CompileLog(*shared, name); }}};
+       .make = [shared](const HttpQuestion& asked) { return CompileLog(*shared, asked.rest); }}};
+  for (HttpPage& page : for_people) served.push_back(std::move(page));
   absl::StatusOr<std::unique_ptr<HttpServer>> server =
       HttpServer::Start(address, std::move(served), hosts);
   if (!server.ok()) return Annotate(server.status(), "--admin");
