@@ -423,6 +423,7 @@ void AddCommands(CLI::App* app, Arguments* a) {
   AddCommand(app, "status", "availability and round-trip time of the service", a,
              CommandKind::kStatus);
 
+  AddTop(app, a);
   AddEpochs(app, a);
   AddToken(app, a);
   AddStore(app, a);
