@@ -404,6 +404,7 @@ class RunningDaemon final : public Daemon {
             .complete = [this] { return complete_.load(); },
             .status = [this](const CancelToken& cancel) { return Status(cancel); },
             .snapshot = [this] { return Snapshot(); },
+            .epochs = [this] { return learning_->List(std::nullopt); },
             .version = std::string(ServerVersion()),
             .compiler = toolchain_->version(),
             .isas = SupportedIsas(*toolchain_),

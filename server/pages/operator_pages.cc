@@ -16,6 +16,7 @@
 #include "core/view/draw_svg.h"
 #include "core/view/plan_picture.h"
 #include "server/access/caller.h"
+#include "server/pages/epoch_pages.h"
 #include "server/pages/kernel_pages.h"
 #include "server/pages/overview_page.h"
 #include "server/pages/page_frame.h"
@@ -48,8 +49,9 @@ constexpr size_t kTenantLinks = 64;
 constexpr std::string_view kHtmlType = "text/html; charset=utf-8";
 
 std::vector<PageLink> Navigation() {
-  return {{"/", "Overview"},         {"/plans", "Plans"}, {"/kernels", "Kernels"},
-          {"/accuracy", "Accuracy"}, {"/queue", "Queue"}, {"/workers", "Workers"}};
+  return {{"/", "Overview"},         {"/plans", "Plans"},   {"/kernels", "Kernels"},
+          {"/accuracy", "Accuracy"}, {"/epochs", "Epochs"}, {"/queue", "Queue"},
+          {"/workers", "Workers"}};
 }
 
 // One at a time; another one is turned away.
@@ -150,6 +152,10 @@ class Pages {
       return Missing("Kernel", "/kernels", "This kernel is not stored (any more).");
     }
     return Page(StrCat("Kernel ", key.ToHex().substr(0, 16)), "/kernels", KernelContent(*kernel));
+  }
+
+  HttpReply Epochs(const HttpQuestion& /*asked*/) {
+    return Page("Epochs", "/epochs", EpochsContent(parts_.epochs()));
   }
 
   HttpReply Accuracy(const HttpQuestion& asked) {
@@ -334,6 +340,7 @@ std::vector<HttpPage> OperatorPages(OperatorParts parts) {
   add("/kernels", "kernels with reported latencies, for people", &Pages::Kernels);
   add("/kernels/", "and a kernel key: one kernel, for people", &Pages::OneKernel);
   add("/accuracy", "how far estimates are from measured times, for people", &Pages::Accuracy);
+  add("/epochs", "constants that reports have corrected, for people", &Pages::Epochs);
   add("/queue", "limits and what is in use, for people", &Pages::Queue);
   add("/workers", "compile workers, for people", &Pages::Workers);
   return out;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/threads/cancel.h"
+#include "core/bundle/measured/epoch.h"
 #include "core/cache/store.h"
 #include "core/compile/command.h"
 #include "core/learn/latency_book.h"
@@ -24,6 +25,7 @@ struct OperatorParts {
   std::function<bool()> complete;  // all parts of the server are there
   std::function<ServerStatus(const CancelToken& cancel)> status;
   std::function<ServerSnapshot()> snapshot;
+  std::function<EpochList()> epochs;
   std::string version;   // of the server
   std::string compiler;  // its version line
   std::string isas;      // that it compiles for
@@ -33,8 +35,8 @@ struct OperatorParts {
 };
 
 /// The pages for people: / (overview), /plans, /plans/KEY, /plans/KEY.svg, /kernels, /kernels/KEY,
-/// /accuracy, /queue, /workers. HTML without scripts that loads nothing from elsewhere, read-only.
-/// They show what belongs to all tenants.
+/// /accuracy, /epochs, /queue, /workers. HTML without scripts that loads nothing from elsewhere,
+/// read-only. They show what belongs to all tenants.
 ///
 /// A page shows a bounded number of rows and takes a bounded time. Pictures and fits, which take
 /// seconds, are made one at a time; another one meanwhile gets 503. The last pictures are kept. A

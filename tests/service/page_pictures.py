@@ -182,7 +182,7 @@ def paths_of(site):
     measured = urllib.request.urlopen(site).read().decode()
     fused = next(key for key in (part[:64] for part in measured.split('href="/plans/')[1:]) if key != largest)
     return {"overview": "/", "plans": "/plans", "plan": f"/plans/{largest}", "fused": f"/plans/{fused}", "kernels": "/kernels", "kernel": f"/kernels/{kernel}",
-            "accuracy": "/accuracy", "queue": "/queue", "workers": "/workers", "missing": f"/plans/{'0' * 64}"}
+            "accuracy": "/accuracy", "epochs": "/epochs", "queue": "/queue", "workers": "/workers", "missing": f"/plans/{'0' * 64}"}
 
 
 def main():

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/pages/epoch_pages.h"
 #include "server/pages/kernel_pages.h"
 #include "server/pages/overview_page.h"
 #include "server/pages/page_frame.h"
@@ -287,6 +288,30 @@ TEST(TopPlans, WithoutRunsTheirKernelsCount) {
   const std::vector<PlanUse> top = TopPlans({report, other}, 1);
   ASSERT_EQ(top.size(), 1u);
   EXPECT_EQ(top[0].plan_key, other.plan_key);
+}
+
+TEST(Pages, EpochsShowEvidenceAndHistoryAndNamesStayText) {
+  EpochList list;
+  for (int i = 0; i < 40; ++i) {
+    list.epochs.push_back({.number = 40 - i,
+                           .tenant = kHostileName,
+                           .device = {kHostileName, "avx2", 1},
+                           .factors = {.memory = 2, .product = {{"f32", 0.5}}},
+                           .events = {{1000, EpochState::kActive, kHostileName}},
+                           .plans = {{Sha256("p"), kHostileName, 20, 10, kHostileName}}});
+  }
+  for (int i = 0; i < 300; ++i) {
+    list.decisions.push_back({1000, 3, Sha256("p"), kHostileName, kHostileName});
+  }
+  const std::string page = Framed(EpochsContent(list));
+  ExpectHarmless(page);
+  EXPECT_THAT(page, HasSubstr("Epoch 40, active"));
+  EXPECT_THAT(page, HasSubstr("2.00 x"));
+  EXPECT_THAT(page, Not(HasSubstr("Epoch 24,"))) << "bounded";
+  EXPECT_THAT(page, HasSubstr("24 older ones"));
+  const std::string empty = Framed(EpochsContent({}));
+  ExpectAccessible(empty);
+  EXPECT_THAT(empty, HasSubstr("plans are made with the constants of the device"));
 }
 
 }  // namespace
