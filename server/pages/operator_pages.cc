@@ -31,9 +31,10 @@ constexpr Nanoseconds kReadLimit = std::chrono::seconds(4);
 constexpr Nanoseconds kFitLimit = std::chrono::seconds(15);
 // Plans whose reports the list of kernels reads.
 constexpr int kKernelReports = 100;
-// Largest graph that is drawn. Graphviz takes 2 s for 600 nodes, and its time grows with the square
-// (2 cores of an AMD EPYC, 2026-11-30; redo: fusionctl explain MODEL --svg FILE).
-constexpr int kPictureNodes = 800;
+// Largest graph that is drawn. Graphviz 2.43 takes 1.5 s of CPU for 305 nodes, 12 s for 605 (2
+// cores of an Intel Xeon, Sapphire Rapids, 2026-11-30; redo: fusionctl explain MODEL --dot FILE,
+// dot -Tsvg).
+constexpr int kPictureNodes = 400;
 constexpr DrawLimits kPictureLimits{.wall = std::chrono::seconds(8),
                                     .memory_bytes = int64_t{1} << 30,
                                     .svg_bytes = int64_t{8} << 20};

@@ -14,13 +14,16 @@ using testing::Not;
 
 class TopTest : public FusionctlTest {
  protected:
-  // A server of which this process is the administrator, with a plan and its latencies.
+  // A server of which this process is the administrator, with two plans and their latencies.
   void Serve(std::vector<std::string> args = {}) {
     server_ = TestDaemon::Start(FUSIOND, std::move(args)).value();
-    const ProgramResult bench =
-        RunProgram({FUSIONCTL, "bench", Write("mlp", SmallMlp()), "--pairs", "3", "--kernels",
-                    "--server", server_->local_address()});
-    ASSERT_EQ(bench.code, 0) << bench.err;
+    const std::string model = Write("mlp", SmallMlp());
+    for (const char* fusion : {"fused", "op-by-op"}) {
+      const ProgramResult bench =
+          RunProgram({FUSIONCTL, "bench", model, "--fusion", fusion, "--pairs", "3", "--kernels",
+                      "--server", server_->local_address()});
+      ASSERT_EQ(bench.code, 0) << bench.err;
+    }
   }
   std::vector<std::string> Top(const std::vector<std::string>& more) const {
     std::vector<std::string> words = {FUSIONCTL, "top", "--server", server_->local_address()};
