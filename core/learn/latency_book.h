@@ -78,6 +78,8 @@ class LatencyBook {
  private:
   std::optional<PlanMeasurements> ReadCurrent(const Digest& plan, const Digest& kernels);
   void ForgetUnlessThere(const Digest& plan);
+  // Adds the measured times op by op, if there are any. Returns the bytes that were read.
+  int64_t AddBaseline(const StoredPlan& stored, const Shows& shows, PlanReport* report);
   void AddTimes(const LatencyReport& report, const StoredPlan& stored, std::string_view tenant,
                 int64_t now_ms);
   Mutex& MutexOf(const Digest& key) { return mutexes_[key.bytes[0] % mutexes_.size()]; }

@@ -6,8 +6,9 @@ import common
 from accuracy import accuracy
 from observability import observability
 from tuning import tuning
+from workload import workload
 
-GROUPS = [observability, accuracy, tuning]
+GROUPS = [observability, accuracy, tuning, workload]
 
 
 def measure(rows, work, options):

@@ -155,6 +155,7 @@ struct Arguments {
   std::string svg;               // explain: file; empty: none
   std::string save;              // explain: file; empty: none
   std::string html;              // report: file; empty: none
+  std::string markdown;          // report: file; "-": stdout; empty: none
   std::string model_option;      // report, explain: the first option given that only applies to
                                  // a model, for errors if `subject` is not one
   std::string replay;            // repro: file; empty: none

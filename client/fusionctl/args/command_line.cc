@@ -448,6 +448,13 @@ void AddReport(CLI::App* app, Arguments* a) {
       ->excludes(report->get_option("--accuracy"))
       ->check(CheckNotEmpty)
       ->type_name("FILE");
+  report
+      ->add_option("--markdown", a->markdown,
+                   "also write the report in Markdown to this file; -: to stdout, instead of the "
+                   "text")
+      ->excludes(report->get_option("--accuracy"))
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
 }
 
 void AddTune(CLI::App* app, Arguments* a) {
