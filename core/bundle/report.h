@@ -6,6 +6,7 @@
 
 #include "core/base/clock.h"
 #include "core/bundle/plan.h"
+#include "core/bundle/plan_outline.h"
 
 namespace fusion {
 
@@ -72,8 +73,25 @@ struct KernelReport {
   LatencySummary measured;                // of one launch
   double estimated_us = 0;                // of one launch
   double op_by_op_us = 0;                 // estimate for the nodes of one launch, one kernel each
+  double op_by_op_measured_us = 0;        // measured for them (PlanReport::op_by_op_plan); 0: not
+  SectionSet sections = 0;                // of all launches
   int64_t activation_bytes = 0;           // moved off chip by all launches of an inference
   int64_t op_by_op_activation_bytes = 0;  // the same with one kernel per node
+};
+
+/// Measured and estimated times of the launches of a plan that compute the same parts of
+/// transformer layers. Sums over an inference; times in microseconds.
+struct SectionReport {
+  SectionSet sections = 0;
+  int launches = 0;
+  double measured_us = 0;  // of medians; 0: a launch was not measured
+  double estimated_us = 0;
+  int64_t activation_bytes = 0;
+  // The same nodes with one kernel each.
+  int64_t op_by_op_kernels = 0;
+  double op_by_op_measured_us = 0;  // of medians; 0: a node was not measured
+  double op_by_op_us = 0;           // estimated
+  int64_t op_by_op_activation_bytes = 0;
 };
 
 /// Longer model names are truncated to this.
@@ -91,6 +109,15 @@ struct PlanReport {
   PlanTotals totals;
   PlanTotals op_by_op;
   std::vector<KernelReport> kernels;  // kernels of Plan::launches, in order of first launch
+  // All fields below have default values in answers of earlier servers.
+  FusionMode fusion = FusionMode::kFused;
+  int64_t peak_bytes = 0;           // RunBytes; 0: not known
+  int64_t op_by_op_peak_bytes = 0;  // of op_by_op_plan, else estimated; 0: not known
+  /// The plan of the same model and options with one kernel per node, if there are reports about
+  /// it; all 0: there are none.
+  Digest op_by_op_plan = {};
+  LatencySummary op_by_op_runs = {};         // whole runs of that plan
+  std::vector<SectionReport> sections = {};  // by first launch; empty: the model has no attention
 };
 
 /// Summary of a stored plan.

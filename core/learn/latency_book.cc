@@ -7,6 +7,7 @@
 
 #include "core/base/unix_time.h"
 #include "core/learn/device_models.h"
+#include "core/learn/op_by_op_times.h"
 #include "core/learn/report_timings.h"
 
 namespace fusion {
@@ -77,9 +78,11 @@ LatencyReport WithoutSamples(const LatencyReport& report) {
 }
 
 int64_t SentBytes(const PlanReport& report) {
-  constexpr int64_t kPlanBytes = 256;
-  constexpr int64_t kKernelBytes = 160;
-  int64_t bytes = kPlanBytes + static_cast<int64_t>(report.model_name.size());
+  constexpr int64_t kPlanBytes = 360;
+  constexpr int64_t kKernelBytes = 175;
+  constexpr int64_t kSectionBytes = 64;
+  int64_t bytes = kPlanBytes + kSectionBytes * static_cast<int64_t>(report.sections.size()) +
+                  static_cast<int64_t>(report.model_name.size());
   for (const KernelReport& kernel : report.kernels) {
     bytes += kKernelBytes + static_cast<int64_t>(kernel.label.size());
   }
@@ -125,10 +128,14 @@ PlanReport MakeReport(const StoredPlan& stored, const PlanMeasurements& measurem
                  .runs = Summarise({&measurements.runs}),
                  .totals = plan.totals,
                  .op_by_op = plan.op_by_op,
-                 .kernels = {}};
+                 .kernels = {},
+                 .fusion = plan.fusion,
+                 .peak_bytes = RunBytes(plan, plan.threads),
+                 .op_by_op_peak_bytes = stored.outline.op_by_op_peak_bytes};
   for (const KernelUse& use : UsesOf(plan)) {
     out.kernels.push_back(ReportOf(plan, use, measurements));
   }
+  AddSections(stored, measurements, &out);
   return out;
 }
 
@@ -245,6 +252,21 @@ void LatencyBook::ForgetUnlessThere(const Digest& plan) {
   if (!plans_.HasPlan(plan)) measurements_.Remove(plan);
 }
 
+int64_t LatencyBook::AddBaseline(const StoredPlan& stored, const Shows& shows, PlanReport* report) {
+  int64_t read_bytes = 0;
+  for (const Digest& key : OpByOpKeysOf(stored.full_key)) {
+    const std::shared_ptr<const StoredPlan> apart = plans_.PeekPlan(key);
+    if (apart == nullptr) continue;
+    read_bytes += ChargedBytes(*apart);
+    if (shows && !shows(*apart)) continue;
+    const std::optional<PlanMeasurements> known = ReadCurrent(key, LaunchedKernels(apart->plan));
+    if (!known.has_value()) continue;
+    AddOpByOp(stored, *apart, *known, report);
+    return read_bytes + ChargedBytes(*known);
+  }
+  return read_bytes;
+}
+
 absl::StatusOr<std::vector<PlanReport>> LatencyBook::Reports(const std::optional<Digest>& plan,
                                                              int limit, const CancelToken& cancel,
                                                              const Shows& shows) {
@@ -270,6 +292,7 @@ absl::StatusOr<std::vector<PlanReport>> LatencyBook::Reports(const std::optional
     std::optional<PlanMeasurements> known = ReadCurrent(key, LaunchedKernels(stored->plan));
     if (!known.has_value()) continue;
     PlanReport report = MakeReport(*stored, *known);
+    read_bytes += AddBaseline(*stored, shows, &report);
     sent_bytes += SentBytes(report);
     if (sent_bytes > kMaxReportBytes && !reports.empty()) break;
     reports.push_back(std::move(report));

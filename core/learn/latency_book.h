@@ -112,6 +112,8 @@ class LatencyBook {
   absl::StatusOr<int64_t> StoreReport(const LatencyReport& report, const ReportOrigin& origin,
                                       std::string_view tenant, bool trusted);
   KernelTimings NoteAndGet(const KernelTimings& timings);
+  // Adds the measured times op by op, if there are any. Returns the bytes that were read.
+  int64_t AddBaseline(const StoredPlan& stored, const Shows& shows, PlanReport* report);
   Mutex& MutexOf(const Digest& key) { return mutexes_[key.bytes[0] % mutexes_.size()]; }
 
   Store& plans_;

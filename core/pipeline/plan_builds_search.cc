@@ -23,8 +23,8 @@ TileSearch WithoutFindings(TileSearch search, const absl::Status& why) {
 std::shared_ptr<const StoredPlan> WithOutcome(const StoredPlan& stored, TileSearch search) {
   Plan plan = stored.plan;
   plan.search = std::move(search);
-  return std::make_shared<const StoredPlan>(
-      MakeStoredPlan(stored.full_key, plan, stored.created_unix_ms, stored.model_name));
+  return std::make_shared<const StoredPlan>(MakeStoredPlan(
+      stored.full_key, plan, stored.created_unix_ms, stored.model_name, stored.outline));
 }
 
 // The part of a caller's remaining time that is reserved for planning and publishing the result; if

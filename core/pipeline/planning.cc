@@ -11,6 +11,7 @@
 #include "core/pipeline/plan_search.h"
 #include "core/pipeline/requests/lock.h"
 #include "core/plan/assemble/group_terms.h"
+#include "core/plan/outline/plan_outline.h"
 #include "core/plan/planner.h"
 
 namespace fusion {
@@ -210,7 +211,8 @@ PlannedOr Planning::Make(const Work& work, UnfusedNodes unfused_nodes, StageCont
     planned->model = std::make_shared<const PlannedModel>(model);
   }
   planned->stored = std::make_shared<const StoredPlan>(
-      MakeStoredPlan(work.full_key, model.plan, UnixMilliseconds(clock_), work.model_name));
+      MakeStoredPlan(work.full_key, model.plan, UnixMilliseconds(clock_), work.model_name,
+                     work.family == nullptr ? OutlineOf(work.graph, model.plan) : PlanOutline{}));
   // A copy has no spare capacity.
   planned->jobs = kernels.jobs;
   planned->times = std::move(stages.times);

@@ -110,6 +110,13 @@ void EncodeKernelReport(const KernelReport& report, v1::KernelReport* out) {
   out->set_op_by_op_us(report.op_by_op_us);
   out->set_activation_bytes(report.activation_bytes);
   out->set_op_by_op_activation_bytes(report.op_by_op_activation_bytes);
+  out->set_op_by_op_measured_us(report.op_by_op_measured_us);
+  out->set_sections(report.sections);
+}
+
+// A later server may know more sections.
+SectionSet DecodeSections(uint32_t sections) {
+  return static_cast<SectionSet>(sections & kEverySection);
 }
 
 absl::StatusOr<KernelReport> DecodeKernelReport(const v1::KernelReport& wire) {
@@ -121,7 +128,10 @@ absl::StatusOr<KernelReport> DecodeKernelReport(const v1::KernelReport& wire) {
   RETURN_IF_ERROR(CheckMeasured("op_by_op_us", wire.op_by_op_us()));
   RETURN_IF_ERROR(CheckCounted("activation_bytes", wire.activation_bytes()));
   RETURN_IF_ERROR(CheckCounted("op_by_op_activation_bytes", wire.op_by_op_activation_bytes()));
+  RETURN_IF_ERROR(CheckMeasured("op_by_op_measured_us", wire.op_by_op_measured_us()));
   ASSIGN_OR_RETURN(out.measured, DecodeSummary(wire.measured()));
+  out.op_by_op_measured_us = wire.op_by_op_measured_us();
+  out.sections = DecodeSections(wire.sections());
   out.label = wire.label();
   out.launches = wire.launches();
   out.nodes = wire.nodes();
@@ -130,6 +140,38 @@ absl::StatusOr<KernelReport> DecodeKernelReport(const v1::KernelReport& wire) {
   out.activation_bytes = wire.activation_bytes();
   out.op_by_op_activation_bytes = wire.op_by_op_activation_bytes();
   return out;
+}
+
+void EncodeSectionReport(const SectionReport& report, v1::SectionReport* out) {
+  out->set_sections(report.sections);
+  out->set_launches(report.launches);
+  out->set_measured_us(report.measured_us);
+  out->set_estimated_us(report.estimated_us);
+  out->set_activation_bytes(report.activation_bytes);
+  out->set_op_by_op_kernels(report.op_by_op_kernels);
+  out->set_op_by_op_measured_us(report.op_by_op_measured_us);
+  out->set_op_by_op_us(report.op_by_op_us);
+  out->set_op_by_op_activation_bytes(report.op_by_op_activation_bytes);
+}
+
+absl::StatusOr<SectionReport> DecodeSectionReport(const v1::SectionReport& wire) {
+  RETURN_IF_ERROR(CheckCounted("launches", wire.launches()));
+  RETURN_IF_ERROR(CheckMeasured("measured_us", wire.measured_us()));
+  RETURN_IF_ERROR(CheckMeasured("estimated_us", wire.estimated_us()));
+  RETURN_IF_ERROR(CheckCounted("activation_bytes", wire.activation_bytes()));
+  RETURN_IF_ERROR(CheckCounted("op_by_op_kernels", wire.op_by_op_kernels()));
+  RETURN_IF_ERROR(CheckMeasured("op_by_op_measured_us", wire.op_by_op_measured_us()));
+  RETURN_IF_ERROR(CheckMeasured("op_by_op_us", wire.op_by_op_us()));
+  RETURN_IF_ERROR(CheckCounted("op_by_op_activation_bytes", wire.op_by_op_activation_bytes()));
+  return SectionReport{.sections = DecodeSections(wire.sections()),
+                       .launches = wire.launches(),
+                       .measured_us = wire.measured_us(),
+                       .estimated_us = wire.estimated_us(),
+                       .activation_bytes = wire.activation_bytes(),
+                       .op_by_op_kernels = wire.op_by_op_kernels(),
+                       .op_by_op_measured_us = wire.op_by_op_measured_us(),
+                       .op_by_op_us = wire.op_by_op_us(),
+                       .op_by_op_activation_bytes = wire.op_by_op_activation_bytes()};
 }
 
 }  // namespace
@@ -221,6 +263,16 @@ void EncodePlanReport(const PlanReport& report, v1::PlanReport* out) {
   EncodeTotals(report.totals, out->mutable_totals());
   EncodeTotals(report.op_by_op, out->mutable_op_by_op());
   for (const KernelReport& kernel : report.kernels) EncodeKernelReport(kernel, out->add_kernels());
+  out->set_fusion(ToWire(report.fusion));
+  out->set_peak_bytes(report.peak_bytes);
+  out->set_op_by_op_peak_bytes(report.op_by_op_peak_bytes);
+  if (report.op_by_op_plan != Digest()) {
+    out->set_op_by_op_plan(DigestToWire(report.op_by_op_plan));
+    EncodeSummary(report.op_by_op_runs, out->mutable_op_by_op_runs());
+  }
+  for (const SectionReport& section : report.sections) {
+    EncodeSectionReport(section, out->add_sections());
+  }
 }
 
 absl::StatusOr<PlanReport> DecodePlanReport(const v1::PlanReport& wire) {
@@ -238,6 +290,20 @@ absl::StatusOr<PlanReport> DecodePlanReport(const v1::PlanReport& wire) {
     absl::StatusOr<KernelReport> kernel = DecodeKernelReport(wire.kernels(k));
     if (!kernel.ok()) return Annotate(kernel.status(), StrCat("kernels[", k, "]"));
     out.kernels.push_back(*std::move(kernel));
+  }
+  ASSIGN_OR_RETURN(out.fusion, FromWire(wire.fusion()));
+  RETURN_IF_ERROR(CheckCounted("peak_bytes", wire.peak_bytes()));
+  RETURN_IF_ERROR(CheckCounted("op_by_op_peak_bytes", wire.op_by_op_peak_bytes()));
+  out.peak_bytes = wire.peak_bytes();
+  out.op_by_op_peak_bytes = wire.op_by_op_peak_bytes();
+  if (!wire.op_by_op_plan().empty()) {
+    ASSIGN_OR_RETURN(out.op_by_op_plan, DigestFromWire(wire.op_by_op_plan()));
+    ASSIGN_OR_RETURN(out.op_by_op_runs, DecodeSummary(wire.op_by_op_runs()));
+  }
+  for (int s = 0; s < wire.sections_size(); ++s) {
+    absl::StatusOr<SectionReport> section = DecodeSectionReport(wire.sections(s));
+    if (!section.ok()) return Annotate(section.status(), StrCat("sections[", s, "]"));
+    out.sections.push_back(*section);
   }
   return out;
 }

@@ -9,8 +9,9 @@ from observability import observability
 from pages import pages
 from probe import probe
 from tuning import tuning
+from workload import workload
 
-GROUPS = [observability, epochs, pages, accuracy, tuning, probe]
+GROUPS = [observability, epochs, pages, workload, accuracy, tuning, probe]
 
 
 def measure(rows, work, options):

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# What operators see of a running service, how far estimates are from measured times, what fusionctl tune gains, on a release build: one
-# line a row, PASS|FAIL|SHORT|UNMEASURED, the row, its figure, its bar.
+# What operators see of a running service, how far estimates are from measured times, what fusionctl tune gains, what a mixed load shows,
+# on a release build: one line a row, PASS|FAIL|SHORT|UNMEASURED, the row, its figure, its bar.
 # FAIL (counted and correctness rows) makes the exit status 1; SHORT (timing rows) does not.
 #
 #   tests/acceptance/learning.sh               every row

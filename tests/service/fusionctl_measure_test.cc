@@ -175,8 +175,13 @@ TEST_F(MeasureTest, AReportSetsWhatBenchMeasuredBesideTheEstimates) {
     ProgramResult result = BareCtl(words);
     ASSERT_EQ(result.code, 0) << subject << ": " << result.err;
     Json plans = Json::parse(result.out, nullptr, false)["plans"];
-    ASSERT_EQ(plans.size(), 1u) << subject;
+    ASSERT_EQ(plans.size(), subject.empty() ? 2u : 1u) << subject << ": bench reports both plans";
     const Json& plan = plans[0];
+    EXPECT_EQ(plan["op_by_op_plan"], measured["op_by_op"]["plan_key"]);
+    EXPECT_EQ(plan["speedup"]["measured"], true);
+    EXPECT_GT(plan["op_by_op_runs"]["median_us"], 0);
+    EXPECT_GT(plan["op_by_op_peak_bytes"], 0);
+    EXPECT_TRUE(plan["sections"].empty()) << "no attention";
     EXPECT_EQ(plan["plan_key"], key);
     EXPECT_EQ(plan["runs"]["calls"], 9);
     EXPECT_EQ(plan["devices"].size(), 1u);
@@ -194,9 +199,9 @@ TEST_F(MeasureTest, AReportSetsWhatBenchMeasuredBesideTheEstimates) {
   }
   ProgramResult text = BareCtl({"report", "--store", store, "--html", dir_.path("page.html")});
   EXPECT_EQ(text.code, 0) << text.err;
-  EXPECT_THAT(text.out, AllOf(HasSubstr("fused output"), HasSubstr("real latency"),
-                              HasSubstr("estimated speed-up"), HasSubstr("calls"),
-                              HasSubstr("total"), HasSubstr(key.substr(0, 16))));
+  EXPECT_THAT(text.out, AllOf(HasSubstr("fused output"), HasSubstr("measured"),
+                              HasSubstr("speed-up"), HasSubstr("calls"), HasSubstr("total"),
+                              HasSubstr("both measured"), HasSubstr(key.substr(0, 16))));
   struct stat page_file = {};
   ASSERT_EQ(stat(dir_.path("page.html").c_str(), &page_file), 0);
   mode_t mask = umask(0);
@@ -205,6 +210,47 @@ TEST_F(MeasureTest, AReportSetsWhatBenchMeasuredBesideTheEstimates) {
   std::string page = Read(dir_.path("page.html"));
   EXPECT_THAT(page, AllOf(StartsWith("<!DOCTYPE html>"), HasSubstr("<svg"), HasSubstr("</html>"),
                           HasSubstr(key.substr(0, 16))));
+}
+
+TEST_F(MeasureTest, AReportOfALayerNamesItsPartsInEveryFormat) {
+  ModelParams params = FindModel("bert_tiny")->defaults;
+  params.layers = 1;
+  params.seq = 16;
+  const std::string model = Write("bert_tiny", params);
+  const std::string store = dir_.path("store");
+  std::vector<std::string> bench = Bench(model);
+  bench.insert(bench.end(), {"--store", store, "--threads", "1"});
+  ASSERT_EQ(BareCtl(bench).code, 0);
+  const std::string page = dir_.path("page.html");
+  const std::string notes = dir_.path("notes.md");
+  const ProgramResult text =
+      BareCtl({"report", "--store", store, "--html", page, "--markdown", notes});
+  ASSERT_EQ(text.code, 0) << text.err;
+  for (const std::string& shown : {text.out, Read(page), Read(notes)}) {
+    EXPECT_THAT(shown, AllOf(HasSubstr("QKV"), HasSubstr("attention"), HasSubstr("FFN"),
+                             HasSubstr("all-in-one"), HasSubstr("Peak memory")));
+  }
+  for (const std::string_view line : StrSplit(text.out, '\n')) EXPECT_LE(line.size(), 100u) << line;
+  const ProgramResult markdown = BareCtl({"report", "--store", store, "--markdown", "-"});
+  ASSERT_EQ(markdown.code, 0) << markdown.err;
+  EXPECT_THAT(markdown.out, StartsWith("# Reported latencies\n"));
+  EXPECT_THAT(markdown.out, Not(HasSubstr("\nmeasured on \""))) << "instead of the text";
+  const ProgramResult json = BareCtl({"report", "--store", store, "--json"});
+  int64_t kernels = 0;
+  for (const Json& plan : Json::parse(json.out, nullptr, false)["plans"]) {
+    if (plan["fusion"] != "fused") continue;
+    for (const Json& section : plan["sections"]) {
+      kernels += section["fused_kernels"].get<int64_t>();
+      EXPECT_GT(section["measured_us"], 0);
+      EXPECT_GT(section["op_by_op_measured_us"], 0);
+      EXPECT_EQ(section["speedup"]["measured"], true);
+    }
+    EXPECT_EQ(kernels, plan["totals"]["launches"]);
+  }
+  EXPECT_GT(kernels, 0);
+  const ProgramResult both = BareCtl({"report", "--store", store, "--json", "--markdown", "-"});
+  EXPECT_EQ(both.code, 3);
+  EXPECT_THAT(both.err, HasSubstr("--markdown: -; expected a file"));
 }
 
 TEST_F(MeasureTest, TheAccuracyIsThatOfAllThatWasMeasured) {

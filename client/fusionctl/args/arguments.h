@@ -162,6 +162,7 @@ struct Arguments {
   std::string save;              // explain: file; empty: none
   std::string html;              // report: file; empty: none
   std::string post;              // report: file of reports to send, "-": standard input; or empty
+  std::string markdown;          // report: file; "-": stdout; empty: none
   std::string model_option;      // report, explain: the first option given that only applies to
                                  // a model, for errors if `subject` is not one
   std::string replay;            // repro: file; empty: none

@@ -349,6 +349,13 @@ void AddReport(CLI::App* app, Arguments* a) {
       ->excludes(report->get_option("--accuracy"))
       ->check(CheckNotEmpty)
       ->type_name("FILE");
+  report
+      ->add_option("--markdown", a->markdown,
+                   "also write the report in Markdown to this file; -: to stdout, instead of the "
+                   "text")
+      ->excludes(report->get_option("--accuracy"))
+      ->check(CheckNotEmpty)
+      ->type_name("FILE");
   CLI::Option* post =
       report
           ->add_option("--post", a->post,
@@ -356,7 +363,7 @@ void AddReport(CLI::App* app, Arguments* a) {
                        "one after the other or in an array; - is standard input")
           ->check(CheckNotEmpty)
           ->type_name("FILE");
-  for (const char* other : {"PLAN", "--accuracy", "--html"}) {
+  for (const char* other : {"PLAN", "--accuracy", "--html", "--markdown"}) {
     post->excludes(report->get_option(other));
   }
 }

@@ -73,15 +73,14 @@ std::vector<T> Newest(const std::vector<T>& samples) {
   return {samples.end() - static_cast<std::ptrdiff_t>(n), samples.end()};
 }
 
-// Reporting may fail without an error of the measurement.
-void ReportToService(const Client& client, const Contender& contender, BenchResult* result) {
+// The number of samples that the service stored, or why it stored none.
+absl::StatusOr<int64_t> ReportTimes(const Client& client, const Contender& contender) {
   if (!contender.plan().symbols.empty()) {
-    result->report_error = "the plan leaves dims open, and its estimates are for the largest ones";
-    return;
+    return FailedPrecondition(
+        "the plan leaves dims open, and its estimates are for the largest ones");
   }
   if (!contender.plan().loops.empty()) {
-    result->report_error = "the plan has loops, and its estimates are for one pass";
-    return;
+    return FailedPrecondition("the plan has loops, and its estimates are for one pass");
   }
   LatencyReport report{.plan_key = contender.reply().plan_key,
                        .run_samples_us = Newest(contender.latency_us()),
@@ -92,12 +91,17 @@ void ReportToService(const Client& client, const Contender& contender, BenchResu
     report.launches.push_back(
         {.launch = static_cast<int>(i), .samples_us = Newest(contender.launch_us()[i])});
   }
-  absl::StatusOr<int64_t> accepted = client.ReportLatency(report);
-  if (accepted.ok()) {
-    result->reported_samples = *accepted;
-  } else {
-    result->report_error = Message(accepted.status());
-  }
+  return client.ReportLatency(report);
+}
+
+// Reporting may fail without an error of the measurement. Reports compare the fused plan with the
+// times of the other, whose own report is the older one.
+void ReportToService(const Client& client, BenchResult* result) {
+  const absl::Status baseline = ReportTimes(client, result->op_by_op).status();
+  const absl::StatusOr<int64_t> accepted = ReportTimes(client, result->fused);
+  if (accepted.ok()) result->reported_samples = *accepted;
+  if (!baseline.ok()) result->report_error = StrCat("op by op: ", Message(baseline));
+  if (!accepted.ok()) result->report_error = Message(accepted.status());
 }
 
 }  // namespace
@@ -134,7 +138,7 @@ absl::StatusOr<BenchResult> MeasurePlans(const Arguments& arguments, const Model
   if (reports || arguments.per_kernel) {
     RETURN_IF_ERROR(ProfileBoth(in, pairs / kProfiledPart, progress, &out));
   }
-  if (reports) ReportToService(client, out.fused, &out);
+  if (reports) ReportToService(client, &out);
   progress->Clear();
   return out;
 }

@@ -30,8 +30,8 @@ struct BenchResult {
 nlohmann::ordered_json RatioJson(const MedianInterval& ratio);
 
 /// Plans and compiles both, then runs them in pairs: --warmup pairs that do not count, then --pairs
-/// pairs, or as many as fit into --seconds (5 s by default). Reports the latencies of the fused
-/// plan to a service that stores them (--server or --store), unless --no-report is given; a failed
+/// pairs, or as many as fit into --seconds (5 s by default). Reports the latencies of both
+/// plans to a service that stores them (--server or --store), unless --no-report is given; a failed
 /// report is no error. Profiles both plans if it reports, or with --kernels.
 absl::StatusOr<BenchResult> MeasurePlans(const Arguments& arguments, const ModelFile& file,
                                          const RunInputs& inputs, const Client& client,

@@ -1,4 +1,4 @@
-#include "client/fusionctl/output/epochs_output.h"
+#include "client/fusionctl/report/epochs_output.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

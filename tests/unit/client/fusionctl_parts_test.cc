@@ -8,11 +8,11 @@
 #include "client/fusionctl/args/arguments.h"
 #include "client/fusionctl/input/named_graph.h"
 #include "client/fusionctl/measure/statistics.h"
-#include "client/fusionctl/output/accuracy_output.h"
 #include "client/fusionctl/output/bar_chart.h"
-#include "client/fusionctl/output/report_figures.h"
-#include "client/fusionctl/output/report_page.h"
 #include "client/fusionctl/output/terminal.h"
+#include "client/fusionctl/report/accuracy_output.h"
+#include "client/fusionctl/report/report_figures.h"
+#include "client/fusionctl/report/report_page.h"
 #include "client/fusionctl/service/plan_keys.h"
 #include "core/graph/build/canonical.h"
 #include "core/graph/build/text.h"
@@ -120,7 +120,8 @@ INSTANTIATE_TEST_SUITE_P(
         Words{"bench", "m.onnx", "--seconds", "0"}, Words{"bench", "m.onnx", "--pairs", "10001"},
         Words{"bench", "m.onnx", "--warmup", "-1"}, Words{"bench", "m.onnx", "--isa", "avx2"},
         Words{"report"}, Words{"report", "12345678"}, Words{"report", "--store", "d", "--html", ""},
-        Words{"list"}, Words{"list", "--store", "d", "--limit", "0"}, Words{"completion"},
+        Words{"report", "--store", "d", "--markdown", ""}, Words{"list"},
+        Words{"list", "--store", "d", "--limit", "0"}, Words{"completion"},
         Words{"completion", "tcsh"}, Words{"capabilities", "m.onnx"}));
 
 /// What follows `verify m.onnx`, and what the message says about it.
@@ -469,8 +470,8 @@ TEST(ReportPage, HasAPartForEachPlan) {
   ExpectWellFormed(page);
   EXPECT_EQ(ExpectLinksWithin(page), 2) << "an index";
   EXPECT_THAT(page, HasSubstr("<h1>Reported latencies of 2 plans</h1>"));
-  EXPECT_THAT(page, HasSubstr("A run takes 200 us, estimated 80.0 us, and 200 us with one kernel "
-                              "a node (2.50 x)"));
+  EXPECT_THAT(page, HasSubstr("A run takes 200 us, estimated 80.0 us"));
+  EXPECT_THAT(page, HasSubstr("Op by op: 200 us instead of 80.0 us, 2.50 x, both estimated."));
   EXPECT_EQ(ExpectLinksWithin(ReportPage({other})), 0);
   size_t first = page.find("<section>");
   EXPECT_NE(page.find("<section>", first + 1), std::string::npos);

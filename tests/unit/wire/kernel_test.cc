@@ -78,9 +78,12 @@ TEST(WireKernel, TextThatIsNotUtf8StaysReadable) {
 }
 
 TEST(WireStoredPlan, EveryFieldTravels) {
-  // key follows from full_key, plan and content from plan_bytes; plan_sha256 is the wire's own.
-  EXPECT_EQ(FieldCount<StoredPlan>() - 3, WireFieldCount<v1::StoredPlan>() - 1);
-  StoredPlan stored = MakeStoredPlan("graph:target", SamplePlan(), 1234567, "bert");
+  // key follows from full_key, plan and content from plan_bytes; plan_sha256 is the wire's own, and
+  // an outline is two fields of it.
+  EXPECT_EQ(FieldCount<StoredPlan>() - 3 + 1, WireFieldCount<v1::StoredPlan>() - 1);
+  PlanOutline outline{.sections = std::vector<SectionSet>(SamplePlan().groups.size(), 6),
+                      .op_by_op_peak_bytes = 77};
+  StoredPlan stored = MakeStoredPlan("graph:target", SamplePlan(), 1234567, "bert", outline);
   std::string bytes = EncodeStoredPlan(stored);
   v1::StoredPlan wire;
   ASSERT_TRUE(wire.ParseFromString(bytes));
@@ -96,6 +99,18 @@ TEST(WireStoredPlan, EveryFieldTravels) {
   EXPECT_EQ(back.plan.kernels.size(), 2u);
   EXPECT_EQ(back.created_unix_ms, 1234567);
   EXPECT_EQ(back.model_name, "bert");
+  EXPECT_EQ(back.outline, outline);
+}
+
+TEST(WireStoredPlan, AnOutlineOfOtherGroupsIsDropped) {
+  const size_t groups = SamplePlan().groups.size();
+  for (const std::vector<SectionSet>& sections :
+       {std::vector<SectionSet>(groups + 1, 1), std::vector<SectionSet>(groups, 16)}) {
+    const StoredPlan stored = MakeStoredPlan("g", SamplePlan(), 1, "", {.sections = sections});
+    const absl::StatusOr<StoredPlan> back = DecodeStoredPlan(EncodeStoredPlan(stored));
+    ASSERT_TRUE(back.ok()) << back.status();
+    EXPECT_TRUE(back->outline.sections.empty());
+  }
 }
 
 // It is for people, and comes from anybody.

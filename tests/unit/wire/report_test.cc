@@ -88,8 +88,24 @@ PlanReport SamplePlanReport() {
                        .measured = times,
                        .estimated_us = 1.5,
                        .op_by_op_us = 2.5,
+                       .op_by_op_measured_us = 2.25,
+                       .sections = kQkvSection | kAttentionSection,
                        .activation_bytes = 6,
-                       .op_by_op_activation_bytes = 7}}};
+                       .op_by_op_activation_bytes = 7}},
+          .fusion = FusionMode::kOpByOp,
+          .peak_bytes = 100,
+          .op_by_op_peak_bytes = 300,
+          .op_by_op_plan = Sha256("apart"),
+          .op_by_op_runs = times,
+          .sections = {{.sections = kFeedForwardSection,
+                        .launches = 2,
+                        .measured_us = 3.5,
+                        .estimated_us = 4.5,
+                        .activation_bytes = 8,
+                        .op_by_op_kernels = 9,
+                        .op_by_op_measured_us = 5.5,
+                        .op_by_op_us = 6.5,
+                        .op_by_op_activation_bytes = 10}}};
 }
 
 TEST(ReportWire, APlanReportArrives) {
@@ -103,9 +119,38 @@ TEST(ReportWire, APlanReportArrives) {
   EXPECT_EQ(out->kernels[0].measured.p90_us, 3);
   EXPECT_EQ(out->kernels[0].op_by_op_activation_bytes, 7);
   EXPECT_THAT(out->devices, ElementsAre("a", "b"));
+  EXPECT_EQ(out->kernels[0].sections, kQkvSection | kAttentionSection);
+  EXPECT_EQ(out->kernels[0].op_by_op_measured_us, 2.25);
+  EXPECT_EQ(out->fusion, FusionMode::kOpByOp);
+  EXPECT_EQ(out->op_by_op_peak_bytes, 300);
+  EXPECT_EQ(out->op_by_op_plan, Sha256("apart"));
+  EXPECT_EQ(out->sections[0].op_by_op_kernels, 9);
+  EXPECT_EQ(out->sections[0].op_by_op_activation_bytes, 10);
+  wire.mutable_sections(0)->set_sections(0x18);
+  EXPECT_EQ(DecodePlanReport(wire)->sections[0].sections, kFeedForwardSection)
+      << "without those of a later server";
+  wire.mutable_sections(0)->set_measured_us(-1);
+  EXPECT_THAT(std::string(Message(DecodePlanReport(wire).status())),
+              HasSubstr("sections[0]: measured_us: -1"));
   wire.mutable_kernels(0)->mutable_measured()->set_median_us(-1);
   EXPECT_THAT(std::string(Message(DecodePlanReport(wire).status())),
               HasSubstr("kernels[0]: median_us: -1"));
+}
+
+TEST(ReportWire, APlanReportOfAnEarlierServerArrives) {
+  v1::PlanReport wire;
+  EncodePlanReport(SamplePlanReport(), &wire);
+  wire.clear_fusion();
+  wire.clear_peak_bytes();
+  wire.clear_op_by_op_peak_bytes();
+  wire.clear_op_by_op_plan();
+  wire.clear_op_by_op_runs();
+  wire.clear_sections();
+  const absl::StatusOr<PlanReport> out = DecodePlanReport(wire);
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(out->fusion, FusionMode::kFused);
+  EXPECT_EQ(out->op_by_op_plan, Digest());
+  EXPECT_TRUE(out->sections.empty());
 }
 
 TEST(ReportWire, APlanSummaryArrives) {

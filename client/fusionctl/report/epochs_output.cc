@@ -1,4 +1,4 @@
-#include "client/fusionctl/output/epochs_output.h"
+#include "client/fusionctl/report/epochs_output.h"
 
 #include <algorithm>
 #include <chrono>
@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/output/plan_output.h"
-#include "client/fusionctl/output/report_figures.h"
 #include "client/fusionctl/output/terminal.h"
+#include "client/fusionctl/report/report_figures.h"
 #include "core/base/utc_time.h"
 
 namespace fusion {

@@ -1,11 +1,11 @@
-#include "client/fusionctl/output/accuracy_output.h"
+#include "client/fusionctl/report/accuracy_output.h"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "client/fusionctl/output/plan_output.h"
-#include "client/fusionctl/output/report_figures.h"
 #include "client/fusionctl/output/terminal.h"
+#include "client/fusionctl/report/report_figures.h"
 #include "core/base/text/probed_name.h"
 
 namespace fusion {
@@ -46,7 +46,7 @@ std::string ConstantsText(const DeviceAccuracy& device) {
   int shown = 0;
   for (const FittedConstant& constant : device.constants) {
     if (IsOne(constant.factor)) continue;
-    table.Add({constant.name, SpeedupText(constant.factor)});
+    table.Add({constant.name, FactorText(constant.factor)});
     ++shown;
   }
   return shown == 0 ? "the constants of the spec fit\n" : table.ToString();
@@ -61,7 +61,7 @@ std::string ClassesText(const DeviceAccuracy& device) {
   int shown = 0;
   for (const FittedClass& of : device.classes) {
     if (IsOne(of.factor)) continue;
-    table.Add({of.form, of.bound, SpeedupText(of.factor), StrCat(of.kernels), StrCat(of.voters)});
+    table.Add({of.form, of.bound, FactorText(of.factor), StrCat(of.kernels), StrCat(of.voters)});
     ++shown;
   }
   return shown == 0 ? "" : StrCat("\n", table.ToString());
@@ -73,7 +73,7 @@ std::string MachinesText(const DeviceAccuracy& device) {
   for (const MeasuredMachine& machine : device.machines) {
     if (IsOne(machine.factor)) continue;
     table.Add({machine.machine.empty() ? "-" : machine.machine,
-               machine.tenant.empty() ? "-" : machine.tenant, SpeedupText(machine.factor)});
+               machine.tenant.empty() ? "-" : machine.tenant, FactorText(machine.factor)});
     ++shown;
   }
   return shown == 0 ? "" : StrCat("\n", table.ToString());

@@ -1,11 +1,12 @@
-#include "client/fusionctl/output/report_page.h"
+#include "client/fusionctl/report/report_page.h"
 
 #include <algorithm>
 #include <set>
 
 #include "client/fusionctl/output/bar_chart.h"
-#include "client/fusionctl/output/report_figures.h"
 #include "client/fusionctl/output/terminal.h"
+#include "client/fusionctl/report/report_figures.h"
+#include "client/fusionctl/report/report_tables.h"
 #include "core/base/text/probed_name.h"
 #include "core/base/text/text.h"
 #include "core/view/html.h"
@@ -32,7 +33,7 @@ constexpr std::string_view kHead = R"(<!DOCTYPE html>
 body { margin: 0 auto; max-width: 62rem; padding: 1.5rem 1rem 4rem; box-sizing: border-box; color: var(--text); background: var(--back);
   font: 15px/1.5 system-ui, sans-serif; }
 a { color: var(--first); } h1 { font-size: 1.4rem; overflow-wrap: anywhere; }
-p.headline { color: var(--text); font-size: 1.05rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; overflow-wrap: anywhere; }
+p.headline { color: var(--text); font-size: 1.05rem; } h2 { font-size: 1.15rem; margin-top: 2.5rem; overflow-wrap: anywhere; } h3 { font-size: 1rem; margin: 1.5rem 0 .4rem; }
 p { color: var(--quiet); margin: .3rem 0; overflow-wrap: anywhere; }
 figure { margin: 1.5rem 0; overflow-x: auto; } figcaption { font-weight: 600; margin-bottom: .6rem; }
 svg { max-width: 100%; height: auto; } svg text { font: 11px ui-monospace, monospace; fill: var(--text); }
@@ -107,35 +108,33 @@ std::string Charts(const PlanReport& plan) {
   return out + Figure(traffic);
 }
 
-std::string TableRow(const std::vector<std::string>& cells, const std::string& last) {
+std::string PageRow(const ReportTable& table, const std::vector<std::string>& cells) {
   std::string out = "<tr>";
-  for (const std::string& cell : cells) out += StrCat("<td>", EscapeHtml(cell), "</td>");
-  return StrCat(out, "<td class=\"name\">", last, "</td></tr>\n");
+  for (size_t c = 0; c < cells.size(); ++c) {
+    const bool left = table.columns[c].left;
+    out += StrCat(left ? "<td class=\"name\">" : "<td>",
+                  left ? ForeignText(cells[c]) : EscapeHtml(cells[c]), "</td>");
+  }
+  return out + "</tr>\n";
 }
 
-std::string PageTable(const PlanReport& plan) {
-  std::string out = "<div class=\"wide\"><table>\n<thead><tr>";
-  for (const char* heading : {"kernel", "real latency", "estimate", "estimated speed-up", "calls",
-                              "traffic saved", "part"}) {
-    out += StrCat("<th scope=\"col\">", heading, "</th>");
+// Nothing for a table without rows. `level`: of its heading.
+std::string PageTable(const ReportTable& table, int level) {
+  if (table.rows.empty()) return "";
+  std::string out = StrCat("<h", level, ">", EscapeHtml(table.title), "</h", level,
+                           ">\n<div class=\"wide\" tabindex=\"0\"><table>\n<thead><tr>");
+  for (const ReportTable::Column& column : table.columns) {
+    out += StrCat("<th scope=\"col\"", column.left ? " class=\"name\"" : "", ">",
+                  EscapeHtml(column.heading), "</th>");
   }
-  out += "<th scope=\"col\" class=\"name\">fused output</th></tr></thead>\n<tbody>\n";
-  for (const KernelReport& k : plan.kernels) {
-    out += TableRow({k.kernel_key.ToHex().substr(0, 8), MeasuredText(k.measured),
-                     HumanMicroseconds(k.estimated_us), SpeedupText(EstimatedSpeedup(k)),
-                     StrCat(k.measured.calls), BytesText(TrafficSavedBytes(k)),
-                     SavedPartText(k.activation_bytes, k.op_by_op_activation_bytes)},
-                    ForeignText(k.label));
+  out += "</tr></thead>\n<tbody>\n";
+  const size_t totals = table.rows.size() - table.totals;
+  for (size_t r = 0; r < table.rows.size(); ++r) {
+    if (r == totals) out += "</tbody>\n<tfoot>\n";
+    out += PageRow(table, table.rows[r]);
   }
-  const PlanTotals& a = plan.totals;
-  const PlanTotals& b = plan.op_by_op;
-  out += "</tbody>\n<tfoot>\n";
-  out += TableRow({"total", MeasuredText(plan.runs), HumanMicroseconds(a.estimated_us),
-                   SpeedupText(EstimatedSpeedup(plan)), StrCat(plan.runs.calls),
-                   BytesText(b.activation_bytes - a.activation_bytes),
-                   SavedPartText(a.activation_bytes, b.activation_bytes)},
-                  StrCat("one run of ", LaunchesText(a.launches)));
-  return out + "</tfoot>\n</table></div>\n";
+  out += table.totals > 0 ? "</tfoot>\n</table></div>\n" : "</tbody>\n</table></div>\n";
+  return StrCat(out, table.note.empty() ? "" : StrCat("<p>", EscapeHtml(table.note), "</p>\n"));
 }
 
 // The display name of the plan, if it is known.
@@ -145,35 +144,29 @@ std::string NameOf(const PlanReport& plan) {
 
 std::string ShortKey(const PlanReport& plan) { return plan.plan_key.ToHex().substr(0, 16); }
 
-// A sentence about the time of a plan.
-std::string Sentence(const PlanReport& plan) {
-  const PlanTotals& fused = plan.totals;
-  const PlanTotals& apart = plan.op_by_op;
-  const std::string estimate =
-      StrCat("estimated ", HumanMicroseconds(fused.estimated_us), ", and ",
-             HumanMicroseconds(apart.estimated_us), " with one kernel a node (",
-             SpeedupText(EstimatedSpeedup(plan)), ")");
-  const std::string moves = StrCat("; activations moved: ", BytesText(fused.activation_bytes),
-                                   " instead of ", BytesText(apart.activation_bytes));
-  const std::string measured = plan.runs.samples == 0
-                                   ? std::string("No whole run was measured")
-                                   : StrCat("A run takes ", MeasuredText(plan.runs));
-  return StrCat(measured, ", ", estimate, moves, ".");
+// The first sentence stands out.
+std::string SentencesOf(const PlanReport& plan) {
+  std::string out;
+  for (const std::string& sentence : ReportSentences(plan)) {
+    out += StrCat(out.empty() ? "<p class=\"headline\">" : "<p>", EscapeHtml(sentence), "</p>\n");
+  }
+  return out;
 }
 
-std::string Section(const PlanReport& plan) {
+std::string PlanPart(const PlanReport& plan) {
   const std::string name = NameOf(plan);
-  std::string out = StrCat("<section>\n<h2 id=\"plan-", plan.plan_key.ToHex(), "\">",
-                           name.empty() ? "" : StrCat(name, ": "), "plan ", ShortKey(plan),
-                           "</h2>\n<p class=\"headline\">", EscapeHtml(Sentence(plan)),
-                           "</p>\n<p>for ", ForeignText(DeviceNameText(plan.target)), ", ",
-                           plan.threads, plan.threads == 1 ? " thread" : " threads",
-                           "; last report ", ReportAge(plan), " before this page was made</p>\n");
+  std::string out =
+      StrCat("<section>\n<h2 id=\"plan-", plan.plan_key.ToHex(), "\">",
+             name.empty() ? "" : StrCat(name, ": "), "plan ", ShortKey(plan), "</h2>\n",
+             SentencesOf(plan), "<p>for ", ForeignText(DeviceNameText(plan.target)), ", ",
+             plan.threads, plan.threads == 1 ? " thread" : " threads", "; last report ",
+             ReportAge(plan), " before this page was made</p>\n");
   if (!plan.devices.empty()) {
     out += StrCat("<p>measured on ", StrJoin(plan.devices, ", ", ForeignText), "</p>\n");
   }
   if (plan.kernels.empty()) return out + "<p>The plan launches no kernel.</p>\n</section>\n";
-  return StrCat(out, Charts(plan), PageTable(plan), "</section>\n");
+  return StrCat(out, PageTable(SectionTable(plan), 3), Charts(plan),
+                PageTable(KernelTable(plan), 3), "</section>\n");
 }
 
 std::string Headline(const std::vector<PlanReport>& plans) {
@@ -197,8 +190,8 @@ std::string Headline(const std::vector<PlanReport>& plans) {
 // Every plan in a row, the latest report first, with a link to its section.
 std::string Index(const std::vector<PlanReport>& plans) {
   std::string out = "<nav class=\"wide\"><table>\n<thead><tr>";
-  for (const char* heading : {"plan", "real latency", "estimate", "one kernel a node",
-                              "estimated speed-up", "traffic saved", "kernels", "last report"}) {
+  for (const char* heading : {"plan", "measured", "estimate", "op by op", "speed-up",
+                              "traffic saved", "kernels", "last report"}) {
     out += StrCat("<th scope=\"col\">", heading, "</th>");
   }
   out += "<th scope=\"col\" class=\"name\">model</th></tr></thead>\n<tbody>\n";
@@ -207,7 +200,7 @@ std::string Index(const std::vector<PlanReport>& plans) {
                   plan.plan_key.ToHex().substr(0, 8), "</a></td>");
     for (const std::string& cell :
          {MeasuredText(plan.runs), HumanMicroseconds(plan.totals.estimated_us),
-          HumanMicroseconds(plan.op_by_op.estimated_us), SpeedupText(EstimatedSpeedup(plan)),
+          OpByOpText(SpeedupOf(plan)), SpeedupText(SpeedupOf(plan)),
           SavedPartText(plan.totals.activation_bytes, plan.op_by_op.activation_bytes),
           StrCat(plan.kernels.size()), ReportAge(plan)}) {
       out += StrCat("<td>", EscapeHtml(cell), "</td>");
@@ -221,10 +214,13 @@ std::string Index(const std::vector<PlanReport>& plans) {
 }  // namespace
 
 std::string ReportPage(const std::vector<PlanReport>& plans) {
-  std::string out = StrCat(kHead, Headline(plans));
+  std::string out = StrCat(kHead, Headline(ShownPlans(plans)));
   if (std::string note = CutNote(plans); !note.empty()) out += StrCat("<p>", note, ".</p>\n");
-  if (plans.size() > 1) out += Index(plans);
-  for (const PlanReport& plan : plans) out += Section(plan);
+  const std::vector<PlanReport> shown = ShownPlans(plans);
+  if (shown.size() > 1) out += Index(shown);
+  out += PageTable(TopRegretTable(plans), 2);
+  out += PageTable(SlowerThanPartsTable(plans), 2);
+  for (const PlanReport& plan : shown) out += PlanPart(plan);
   return out + "</body>\n</html>\n";
 }
 
