@@ -252,8 +252,9 @@ struct PlanDecision {
   int64_t times = 0;                  // number of places; if larger, `places` has the first ones
 };
 
-/// A place where the plan avoids a failed kernel. Three cases:
-/// - `registered` is empty: `node` is not fused, because a fused kernel that held it failed.
+/// A place where the plan avoids a kernel that failed or was slow. Three cases:
+/// - `registered` is empty: `node` is not fused, because a fused kernel that held it failed, or was
+///   measured slower than its parts.
 /// - `registered` is set: that registered kernel failed, and generated code runs instead. `node` is
 ///   the first node of the match, or the loop whose body contains it.
 /// - `node` is kNoVariant: the family has no variant, because a kernel of the variant failed.

@@ -95,16 +95,16 @@ std::vector<FusionToUndo> FusionsToUndo(const Plan& plan, const MeasuredGroups& 
         parts == nullptr ? std::nullopt : PartsUs(group, *parts, parts_groups);
     if (parts_us.has_value()) {
       if (measured.us.low <= kMeasuredMargin * *parts_us) continue;
-      out.push_back({g, StrCat("not fused: ", group.label, " was measured at ", Interval(measured),
-                               ", its parts at ", UsText(*parts_us), " at most")});
+      out.push_back({g, StrCat(kMeasuredSlower, group.label, " takes ", Interval(measured),
+                               ", its parts ", UsText(*parts_us), " at most")});
       continue;
     }
     const std::optional<double> speed = SpeedOf(plan, groups, g);
     if (!speed.has_value()) continue;
     const double estimated = *speed * group.op_by_op.estimated_us;
     if (!(estimated > 0) || measured.us.low <= kEstimatedMargin * estimated) continue;
-    out.push_back({g, StrCat("not fused: ", group.label, " was measured at ", Interval(measured),
-                             ", its parts are estimated at ", UsText(estimated),
+    out.push_back({g, StrCat(kMeasuredSlower, group.label, " takes ", Interval(measured),
+                             ", its parts an estimated ", UsText(estimated),
                              ", by the speed of the plan's other kernels there")});
   }
   return out;

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/statistics/median_interval.h"
@@ -39,10 +40,13 @@ struct PlanTime {
 /// nullopt if a launch was not measured.
 std::optional<PlanTime> PlanTimeOf(const Plan& plan, const MeasuredGroups& groups);
 
+/// Begins the reason of PlanFallback for nodes that are not fused because of measured times.
+inline constexpr std::string_view kMeasuredSlower = "measured slower than its parts: ";
+
 /// A fused group that is slower than its parts.
 struct FusionToUndo {
   int group = 0;
-  std::string reason;  // with numbers
+  std::string reason;  // kMeasuredSlower, then numbers
 };
 
 /// Samples of a group that say something.

@@ -1,8 +1,10 @@
 #include "core/pipeline/requests/warnings.h"
 
+#include <algorithm>
 #include <map>
 
 #include "core/base/status.h"
+#include "core/learn/measured_groups.h"
 #include "core/pipeline/kernels/isolate.h"
 
 namespace fusion {
@@ -22,9 +24,17 @@ void WarnSearch(const TileSearch& search, std::vector<std::string>* warnings) {
 }
 
 void WarnUnfused(const Plan& plan, std::vector<std::string>* warnings) {
-  const size_t unfused = UnfusedNodesOf(plan).size();
-  if (unfused > 0) {
-    warnings->push_back(StrCat(unfused, " nodes are not fused: a kernel that held them failed"));
+  const UnfusedNodes unfused = UnfusedNodesOf(plan);
+  const int64_t slower = std::count_if(unfused.begin(), unfused.end(), [](const auto& entry) {
+    return entry.second.starts_with(kMeasuredSlower);
+  });
+  const int64_t failed = static_cast<int64_t>(unfused.size()) - slower;
+  if (failed > 0) {
+    warnings->push_back(StrCat(failed, " nodes are not fused: a kernel that held them failed"));
+  }
+  if (slower > 0) {
+    warnings->push_back(
+        StrCat(slower, " nodes are not fused: the kernel was measured slower than its parts"));
   }
   for (const auto& [name, reason] : UnusedOf(plan)) warnings->push_back(reason);
 }
