@@ -19,16 +19,16 @@ class ProbeCommandTest : public FusionctlTest {
  protected:
   std::string Softmax() { return Write("softmax", {.rows = 64, .cols = 512}); }
   // Constants of a slow machine with these instructions.
-  std::string Constants(const std::string& isa, double memory = 1e10) {
+  std::string Constants(const std::string& isa, double rate = 1e10) {
     const MeasuredConstants measured{.isa = isa,
                                      .threads = 2,
                                      .date = "2026-11-30",
                                      .source = "a test",
-                                     .values = {{"memory.bandwidth", memory},
-                                                {"memory.total_bandwidth", 2 * memory},
+                                     .values = {{"l3.bandwidth", rate},
+                                                {"l3.total_bandwidth", 2 * rate},
                                                 {"scalar_rate", 16e9},
                                                 {"total_scalar_rate", 32e9}}};
-    return dir_.Write(StrCat("constants-", memory, ".json"), MeasuredFileText(measured));
+    return dir_.Write(StrCat("constants-", rate, ".json"), MeasuredFileText(measured));
   }
   static Json PlanWith(const std::string& model, std::vector<std::string> more) {
     std::vector<std::string> words = {"plan",  model,  "--threads",  "2",
@@ -122,7 +122,8 @@ TEST_F(ProbeCommandTest, TimingsOfSuchPlansAreADeviceOfTheirOwn) {
   const ProgramResult report = BareCtl({"report", "--accuracy", "--store", store, "--json"});
   ASSERT_EQ(report.code, 0) << report.err;
   std::set<std::string> targets;
-  for (const Json& device : Json::parse(report.out)["devices"]) targets.insert(device["target"]);
+  const Json devices = Json::parse(report.out)["devices"];
+  for (const Json& device : devices) targets.insert(device["target"]);
   ASSERT_EQ(targets.size(), 2u) << report.out;
   EXPECT_THAT(*targets.rbegin(), StartsWith(StrCat(*targets.begin(), "+probe-")));
 }
