@@ -39,57 +39,65 @@ HostTensor OverheadInput(const PlanTensor& tensor) {
   return out;
 }
 
-struct Runner {
-  std::unique_ptr<FusedModel> model;
+// What both copies read and write, so that no place in memory favours one of them.
+struct Tensors {
   std::vector<HostTensor> in, out;
   std::vector<const HostTensor*> inputs;
   std::vector<HostTensor*> outputs;
-  std::vector<double> us;
-
-  absl::Status Run(bool counts) {
-    const Nanoseconds begin = Clock::Real().Now();
-    RETURN_IF_ERROR(model->RunInto(inputs, outputs));
-    if (counts) us.push_back(ToMicroseconds(Clock::Real().Now() - begin));
-    return absl::OkStatus();
-  }
 };
 
-absl::StatusOr<Runner> Load(const Client& client, const std::string& path, int threads,
-                            bool reports) {
+absl::Status MakeTensors(const FusedModel& model, Tensors* tensors) {
+  for (size_t i = 0; i < model.inputs().size(); ++i) {
+    const int position = model.plan().inputs[i];
+    tensors->in.push_back(position < 0
+                              ? HostTensor()
+                              : OverheadInput(model.plan().tensors[static_cast<size_t>(position)]));
+  }
+  ASSIGN_OR_RETURN(tensors->out, model.MakeOutputs());
+  for (const HostTensor& tensor : tensors->in) tensors->inputs.push_back(&tensor);
+  for (HostTensor& tensor : tensors->out) tensors->outputs.push_back(&tensor);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<FusedModel>> LoadCopy(const Client& client, const std::string& path,
+                                                     int threads, bool reports) {
   FusedModelOptions options;
   options.target = DetectTarget();
   options.target->threads = threads;
   options.reports.enabled = reports;
   options.reports.every = kReportInterval;
-  Runner out;
-  ASSIGN_OR_RETURN(out.model, FusedModel::Load(client, path, options));
-  for (size_t i = 0; i < out.model->inputs().size(); ++i) {
-    const int position = out.model->plan().inputs[i];
-    out.in.push_back(position < 0
-                         ? HostTensor()
-                         : OverheadInput(out.model->plan().tensors[static_cast<size_t>(position)]));
-  }
-  ASSIGN_OR_RETURN(out.out, out.model->MakeOutputs());
-  for (const HostTensor& tensor : out.in) out.inputs.push_back(&tensor);
-  for (HostTensor& tensor : out.out) out.outputs.push_back(&tensor);
-  return out;
+  return FusedModel::Load(client, path, options);
+}
+
+// Microseconds.
+absl::StatusOr<double> TimeRun(const FusedModel& model, const Tensors& tensors) {
+  const Nanoseconds begin = Clock::Real().Now();
+  RETURN_IF_ERROR(model.RunInto(tensors.inputs, tensors.outputs));
+  return ToMicroseconds(Clock::Real().Now() - begin);
 }
 
 absl::Status Measure(const std::string& server, const std::string& path, int threads, int seconds) {
   ASSIGN_OR_RETURN(std::unique_ptr<Client> client, Client::Connect(server));
-  ASSIGN_OR_RETURN(Runner with, Load(*client, path, threads, true));
-  ASSIGN_OR_RETURN(Runner without, Load(*client, path, threads, false));
+  ASSIGN_OR_RETURN(const auto with, LoadCopy(*client, path, threads, true));
+  ASSIGN_OR_RETURN(const auto without, LoadCopy(*client, path, threads, false));
+  Tensors tensors;
+  RETURN_IF_ERROR(MakeTensors(*with, &tensors));
+  std::vector<double> with_us;
+  std::vector<double> without_us;
   const Nanoseconds end = Clock::Real().Now() + std::chrono::seconds(seconds);
   for (int i = 0; i < kWarmPairs || Clock::Real().Now() < end; ++i) {
-    const bool counts = i >= kWarmPairs;
-    RETURN_IF_ERROR((i % 2 == 0 ? with : without).Run(counts));
-    RETURN_IF_ERROR((i % 2 == 0 ? without : with).Run(counts));
+    const bool first = i % 2 == 0;
+    ASSIGN_OR_RETURN(const double one, TimeRun(first ? *with : *without, tensors));
+    ASSIGN_OR_RETURN(const double other, TimeRun(first ? *without : *with, tensors));
+    if (i < kWarmPairs) continue;
+    with_us.push_back(first ? one : other);
+    without_us.push_back(first ? other : one);
   }
-  if (with.us.empty()) return FailedPrecondition("no time for a pair; expected more seconds");
-  const MedianInterval ratio = MedianOf(Ratios(with.us, without.us));
+  if (with_us.empty()) return FailedPrecondition("no time for a pair; expected more seconds");
+  const MedianInterval ratio = MedianOf(Ratios(with_us, without_us));
   std::printf(
       "{\"pairs\": %zu, \"median\": %.6f, \"low95\": %.6f, \"high95\": %.6f, \"run_us\": %.2f}\n",
-      with.us.size(), ratio.median - 1, ratio.low - 1, ratio.high - 1, MedianOf(without.us).median);
+      with_us.size(), ratio.median - 1, ratio.low - 1, ratio.high - 1, MedianOf(without_us).median);
   return absl::OkStatus();
 }
 

@@ -13,6 +13,10 @@
 namespace fusion {
 namespace {
 
+// A kernel is slower than its parts from here on. Chosen: medians of a few dozen runs differ by
+// some percent.
+constexpr double kSlower = 1.05;
+
 std::optional<Speedup> SpeedupOf(double measured_apart_us, double measured_us,
                                  double estimated_apart_us, double estimated_us) {
   Speedup out{.measured = measured_apart_us > 0 && measured_us > 0};
@@ -115,8 +119,9 @@ std::vector<Regret> SlowerThanParts(const std::vector<PlanReport>& plans, size_t
     for (const KernelReport& kernel : plan.kernels) {
       if (kernel.nodes < 2) continue;
       const bool measured = kernel.op_by_op_measured_us > 0;
-      AddRegret(plan, kernel, measured ? kernel.op_by_op_measured_us : kernel.op_by_op_us, measured,
-                &out);
+      const double parts_us = measured ? kernel.op_by_op_measured_us : kernel.op_by_op_us;
+      if (kernel.measured.median_us < kSlower * parts_us) continue;
+      AddRegret(plan, kernel, parts_us, measured, &out);
     }
   }
   return Largest(std::move(out), most);

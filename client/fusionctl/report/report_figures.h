@@ -54,8 +54,8 @@ struct Regret {
 /// The kernels that lost most against their estimates, at most `most`, the largest loss first.
 /// Points into `plans`.
 std::vector<Regret> TopRegrets(const std::vector<PlanReport>& plans, size_t most);
-/// Of fused plans the kernels of several nodes that are slower than one kernel per node: than what
-/// was measured, or else estimated. As TopRegrets.
+/// Of fused plans the kernels of several nodes that are over 5 % slower than one kernel per node:
+/// than what was measured, or else estimated. As TopRegrets.
 std::vector<Regret> SlowerThanParts(const std::vector<PlanReport>& plans, size_t most);
 
 /// True for a plan that a report of another plan in `plans` compares itself with.

@@ -41,7 +41,9 @@ svg { max-width: 100%; height: auto; } svg text { font: 11px ui-monospace, monos
 .wide { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: right; white-space: nowrap; }
 th { color: var(--quiet); font-weight: 600; white-space: normal; vertical-align: bottom; } td.name, th.name { text-align: left; }
-td.name { white-space: normal; overflow-wrap: anywhere; min-width: 12rem; } tfoot td { font-weight: 600; }
+td { vertical-align: top; } td.key, th.key { text-align: left; }
+td.name { white-space: normal; overflow-wrap: anywhere; min-width: 14rem; } tfoot td { font-weight: 600; }
+@media (max-width: 48rem) { svg { max-width: none; } th, td { padding: .3rem .4rem; } }
 </style>
 </head>
 <body>
@@ -108,12 +110,27 @@ std::string Charts(const PlanReport& plan) {
   return out + Figure(traffic);
 }
 
+// Of a cell: the last column may be long, other names are short.
+std::string ClassOf(const ReportTable& table, size_t column) {
+  if (!table.columns[column].left) return "";
+  return column + 1 == table.columns.size() ? " class=\"name\"" : " class=\"key\"";
+}
+
+// Lists of ops break behind a plus.
+std::string NameText(std::string_view name) {
+  std::string out;
+  for (const char c : ForeignText(name)) {
+    out += c;
+    if (c == '+') out += "<wbr/>";
+  }
+  return out;
+}
+
 std::string PageRow(const ReportTable& table, const std::vector<std::string>& cells) {
   std::string out = "<tr>";
   for (size_t c = 0; c < cells.size(); ++c) {
-    const bool left = table.columns[c].left;
-    out += StrCat(left ? "<td class=\"name\">" : "<td>",
-                  left ? ForeignText(cells[c]) : EscapeHtml(cells[c]), "</td>");
+    out += StrCat("<td", ClassOf(table, c), ">",
+                  table.columns[c].left ? NameText(cells[c]) : EscapeHtml(cells[c]), "</td>");
   }
   return out + "</tr>\n";
 }
@@ -123,9 +140,9 @@ std::string PageTable(const ReportTable& table, int level) {
   if (table.rows.empty()) return "";
   std::string out = StrCat("<h", level, ">", EscapeHtml(table.title), "</h", level,
                            ">\n<div class=\"wide\" tabindex=\"0\"><table>\n<thead><tr>");
-  for (const ReportTable::Column& column : table.columns) {
-    out += StrCat("<th scope=\"col\"", column.left ? " class=\"name\"" : "", ">",
-                  EscapeHtml(column.heading), "</th>");
+  for (size_t c = 0; c < table.columns.size(); ++c) {
+    out += StrCat("<th scope=\"col\"", ClassOf(table, c), ">", EscapeHtml(table.columns[c].heading),
+                  "</th>");
   }
   out += "</tr></thead>\n<tbody>\n";
   const size_t totals = table.rows.size() - table.totals;

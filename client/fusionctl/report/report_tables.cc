@@ -46,17 +46,27 @@ std::string OpByOpSentence(const PlanReport& plan) {
                 Count(plan.op_by_op_runs.calls, "run"), ").");
 }
 
+// "(93.1 % saved)", or how much more it is.
+std::string SavedText(int64_t bytes, int64_t whole) {
+  return bytes > whole ? StrCat(" (", BytesText(bytes - whole), " more)")
+                       : StrCat(" (", SavedPartText(bytes, whole), " saved)");
+}
+
+// " (93.1 % saved)", or how much more it is.
+std::string SavedText(int64_t bytes, int64_t whole) {
+  return bytes > whole ? StrCat(" (", BytesText(bytes - whole), " more)")
+                       : StrCat(" (", SavedPartText(bytes, whole), " saved)");
+}
+
 std::string MemorySentence(const PlanReport& plan) {
-  std::string out = StrCat(
-      "Activations moved: ", BytesText(plan.totals.activation_bytes), " instead of ",
-      BytesText(plan.op_by_op.activation_bytes), " (",
-      SavedPartText(plan.totals.activation_bytes, plan.op_by_op.activation_bytes), " saved).");
+  const int64_t moved = plan.totals.activation_bytes;
+  const int64_t apart = plan.op_by_op.activation_bytes;
+  std::string out = StrCat("Activations moved: ", BytesText(moved), " instead of ",
+                           BytesText(apart), SavedText(moved, apart), ".");
   if (plan.peak_bytes <= 0 || plan.op_by_op_peak_bytes <= 0) return out;
-  StrAppend(&out, StrCat(" Peak memory: ", BytesText(plan.peak_bytes), " instead of ",
-                         plan.op_by_op_plan == Digest() ? "about " : "",
-                         BytesText(plan.op_by_op_peak_bytes), " (",
-                         SavedPartText(plan.peak_bytes, plan.op_by_op_peak_bytes), " saved)."));
-  return out;
+  return StrCat(out, " Peak memory: ", BytesText(plan.peak_bytes), " instead of ",
+                plan.op_by_op_plan == Digest() ? "about " : "", BytesText(plan.op_by_op_peak_bytes),
+                SavedText(plan.peak_bytes, plan.op_by_op_peak_bytes), ".");
 }
 
 std::string AccuracySentence(const PlanReport& plan) {
@@ -71,10 +81,10 @@ ReportTable RegretTable(const std::vector<Regret>& regrets, std::string title,
                         std::string promised) {
   ReportTable out{.title = std::move(title),
                   .columns = {{"plan", true},
-                              {"kernel", true},
+                              {"kernel", true, /*spare=*/1},
                               {"measured"},
                               {std::move(promised)},
-                              {"calls"},
+                              {"calls", false, /*spare=*/2},
                               {"lost in all"},
                               {"fused output", true}},
                   .rows = {},
@@ -144,7 +154,7 @@ ReportTable SectionTable(const PlanReport& plan) {
                               {"measured"},
                               {"op by op"},
                               {"speed-up"},
-                              {"traffic saved"},
+                              {"traffic saved", false, /*spare=*/2},
                               {"part saved", false, /*spare=*/1}},
                   .rows = {},
                   .totals = 1,

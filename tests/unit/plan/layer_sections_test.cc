@@ -18,8 +18,14 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-Graph Parsed(const std::string& body) {
-  const auto graph = ParseGraph(StrCat("graph \"\" {\n", body, "}\n"));
+// Of the text form; tensors and nodes that are computed have no names.
+Graph Parsed(std::string_view body) {
+  std::string text = "graph \"\" {\n";
+  for (const std::string_view line : StrSplit(body, '\n')) {
+    StrAppend(&text,
+              StrCat(line, line.find('(') != std::string_view::npos ? "  \"\" @ \"\"" : "", "\n"));
+  }
+  const auto graph = ParseGraph(text + "}\n");
   FUSION_CHECK(graph.ok(), Message(graph.status()));
   return *graph;
 }
