@@ -46,12 +46,6 @@ std::string OpByOpSentence(const PlanReport& plan) {
                 Count(plan.op_by_op_runs.calls, "run"), ").");
 }
 
-// "(93.1 % saved)", or how much more it is.
-std::string SavedText(int64_t bytes, int64_t whole) {
-  return bytes > whole ? StrCat(" (", BytesText(bytes - whole), " more)")
-                       : StrCat(" (", SavedPartText(bytes, whole), " saved)");
-}
-
 // " (93.1 % saved)", or how much more it is.
 std::string SavedText(int64_t bytes, int64_t whole) {
   return bytes > whole ? StrCat(" (", BytesText(bytes - whole), " more)")
