@@ -7,7 +7,7 @@
 #include "core/cache/metered_store.h"
 #include "server/access/rpc_record.h"
 #include "server/observe/snapshot.h"
-#include "server/status/server_status.h"
+#include "server/rpc/server_status.h"
 
 namespace fusion {
 

@@ -7,7 +7,7 @@
 #include "core/learn/latency_book.h"
 #include "server/observe/metrics.h"
 #include "server/observe/snapshot.h"
-#include "server/status/server_status.h"
+#include "server/rpc/server_status.h"
 
 namespace fusion {
 

@@ -11,7 +11,7 @@
 #include "core/compile/command.h"
 #include "core/learn/latency_book.h"
 #include "server/observe/snapshot.h"
-#include "server/status/server_status.h"
+#include "server/rpc/server_status.h"
 #include "server/transport/http_server.h"
 
 namespace fusion {

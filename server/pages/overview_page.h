@@ -4,7 +4,7 @@
 
 #include "server/observe/snapshot.h"
 #include "server/pages/markup.h"
-#include "server/status/server_status.h"
+#include "server/rpc/server_status.h"
 
 namespace fusion {
 

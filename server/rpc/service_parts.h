@@ -13,7 +13,7 @@
 #include "server/admission/answer_memory.h"
 #include "server/admission/log_sample.h"
 #include "server/rpc/response_cache.h"
-#include "server/status/server_status.h"
+#include "server/rpc/server_status.h"
 
 namespace grpc {
 class CallbackServerContext;

@@ -1,4 +1,4 @@
-#include "server/status/server_status.h"
+#include "server/rpc/server_status.h"
 
 #include <algorithm>
 
