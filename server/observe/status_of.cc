@@ -1,9 +1,48 @@
 #include "server/observe/status_of.h"
 
+#include <algorithm>
+
 #include "core/base/unix_time.h"
 #include "server/config/config.h"
 
 namespace fusion {
+
+PlanUse UseOf(const PlanReport& report) {
+  PlanUse out{.plan_key = report.plan_key,
+              .model_name = report.model_name,
+              .target = report.target,
+              .threads = report.threads,
+              .calls = report.runs.calls,
+              .median_us = report.runs.median_us,
+              .estimated_us = report.totals.estimated_us,
+              .launches = report.totals.launches};
+  if (report.runs.samples > 0) return out;
+  out.median_us = 0;
+  for (const KernelReport& kernel : report.kernels) {
+    out.median_us += kernel.measured.median_us * kernel.launches;
+    if (kernel.launches > 0) {
+      out.calls = std::max(out.calls, kernel.measured.calls / kernel.launches);
+    }
+  }
+  return out;
+}
+
+std::vector<PlanUse> TopPlans(const std::vector<PlanReport>& reports, size_t limit) {
+  std::vector<PlanUse> out;
+  for (const PlanReport& report : reports) out.push_back(UseOf(report));
+  std::stable_sort(out.begin(), out.end(),
+                   [](const PlanUse& a, const PlanUse& b) { return a.TotalUs() > b.TotalUs(); });
+  if (out.size() > limit) out.resize(limit);
+  return out;
+}
+
+CodeCounts FinishedCalls(const ServerStatus& status) {
+  CodeCounts out;
+  for (const MethodCounts& method : status.methods) {
+    for (const auto& [code, count] : method.finished) out[code] += count;
+  }
+  return out;
+}
 
 ServerStatus StatusOf(const ServerSnapshot& now, const Metrics& metrics, const Clock& clock) {
   ServerStatus out{.version = std::string(ServerVersion()),

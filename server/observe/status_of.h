@@ -11,6 +11,15 @@
 
 namespace fusion {
 
+/// The use of one reported plan. Without measured runs its median is the sum over its kernels.
+PlanUse UseOf(const PlanReport& report);
+
+/// At most `limit` plans that took most time, most first.
+std::vector<PlanUse> TopPlans(const std::vector<PlanReport>& reports, size_t limit);
+
+/// Finished calls of all methods by code.
+CodeCounts FinishedCalls(const ServerStatus& status);
+
 /// The answer of GetServerStatus, without `top_plans`.
 ServerStatus StatusOf(const ServerSnapshot& now, const Metrics& metrics, const Clock& clock);
 

@@ -5,6 +5,7 @@
 #include "core/base/text/human_numbers.h"
 #include "core/base/text/text.h"
 #include "core/base/utc_time.h"
+#include "server/observe/status_of.h"
 
 namespace fusion {
 namespace {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/cache/store_archive.h"
+#include "server/rpc/server_status.h"
 
 namespace fusion {
 
@@ -21,6 +22,7 @@ class StoreTier;
 absl::Status CheckStoreStatsRequest(std::string_view bytes);
 absl::Status CheckVerifyRequest(std::string_view bytes);
 absl::Status CheckCompactRequest(std::string_view bytes);
+absl::Status CheckServerStatusRequest(std::string_view bytes);
 
 struct PinQuery {
   std::vector<Digest> plans;  // 1 to kMaxAdminKeys
@@ -59,5 +61,6 @@ std::string EncodePinOutcome(const PinOutcome& outcome);
 std::string EncodeForgotten(const Forgotten& gone, int64_t failures);
 std::string EncodeImport(const ImportOutcome& outcome);
 std::string EncodeOutcomes(const std::vector<std::string>& outcomes);
+std::string EncodeServerStatus(const ServerStatus& status);
 
 }  // namespace fusion

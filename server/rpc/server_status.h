@@ -2,7 +2,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -37,12 +36,6 @@ struct PlanUse {
   double TotalUs() const { return median_us * static_cast<double>(calls); }
 };
 
-/// The use of one reported plan. Without measured runs its median is the sum over its kernels.
-PlanUse UseOf(const PlanReport& report);
-
-/// At most `limit` plans that took most time, most first.
-std::vector<PlanUse> TopPlans(const std::vector<PlanReport>& reports, size_t limit);
-
 /// What a server does now. Counts are totals since its start.
 struct ServerStatus {
   std::string version;
@@ -70,13 +63,5 @@ struct ServerStatus {
   int64_t measured_plans = 0;
   std::vector<PlanUse> top_plans;
 };
-
-/// Finished calls of all methods by code.
-CodeCounts FinishedCalls(const ServerStatus& status);
-
-/// InvalidArgument if the bytes are not a GetServerStatusRequest.
-absl::Status CheckServerStatusRequest(std::string_view bytes);
-/// A serialised GetServerStatusResponse.
-std::string EncodeServerStatus(const ServerStatus& status);
 
 }  // namespace fusion

@@ -63,7 +63,7 @@ TEST_F(TopTest, JsonHasTheSame) {
   ASSERT_EQ(top["top_plans"].size(), 2u);
   const Json& first = top["top_plans"][0];
   EXPECT_EQ(first["plan_key"].get<std::string>().size(), 64u);
-  EXPECT_EQ(first["model_name"], "model");
+  EXPECT_TRUE(first["model_name"].get<std::string>().ends_with("model"));
   EXPECT_GT(first["median_us"], 0);
   EXPECT_GT(first["estimated_us"], 0);
   EXPECT_GE(
@@ -96,8 +96,8 @@ TEST_F(TopTest, ATerminalShowsItUntilCtrlC) {
              StrJoin(Top({"--interval", "0.2"}), " "));
   const ProgramResult shown = RunOnTerminal({"/bin/sh", "-c", script});
   EXPECT_EQ(shown.code, 0) << shown.out;
-  EXPECT_THAT(shown.out, AllOf(HasSubstr("\x1b[?25l"), HasSubstr("\x1b[H"),
-                               HasSubstr("Ctrl-C ends this"), HasSubstr("no answer for")));
+  EXPECT_THAT(shown.out,
+              AllOf(HasSubstr("\x1b[?25l"), HasSubstr("\x1b[H"), HasSubstr("no answer for")));
   EXPECT_TRUE(shown.out.find("\x1b[?25h") > shown.out.rfind("\x1b[H")) << "the cursor is back";
   // Frames have rates over the time since the one before.
   EXPECT_THAT(shown.out, HasSubstr(" a second, over "));

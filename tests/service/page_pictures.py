@@ -142,7 +142,8 @@ class Browser:
         path.write_bytes(base64.b64decode(data))
 
     def complaints(self):
-        return [event["params"]["entry"]["text"] for event in self.events if event.get("method") == "Log.entryAdded"]
+        entries = [event["params"]["entry"] for event in self.events if event.get("method") == "Log.entryAdded"]
+        return [f"{entry['text']} {entry.get('url', '')}" for entry in entries]
 
     def end(self):
         self.process.kill()

@@ -10,6 +10,7 @@
 #include "client/fusionctl/args/option_words.h"
 #include "client/fusionctl/args/probe_options.h"
 #include "client/fusionctl/args/service_options.h"
+#include "client/fusionctl/args/top_options.h"
 #include "core/base/files/access_limits.h"
 #include "core/base/text/number_word.h"
 #include "core/base/text/text.h"
@@ -387,19 +388,6 @@ void AddTune(CLI::App* app, Arguments* a) {
       ->type_name("1..3");
 }
 
-void AddTop(CLI::App* app, Arguments* a) {
-  CLI::App* top = AddCommand(
-      app, "top", "what a service does now: calls, cache, queue, workers, the plans that take most",
-      a, CommandKind::kTop);
-  top->add_option("--interval", a->interval, "time between two frames; default: 2")
-      ->check(CLI::Range(0.2, 3600.0))
-      ->check(NumberError)
-      ->type_name("S");
-  top->add_flag("--once", a->once,
-                "print one frame and end, as without a terminal; rates are averages since the "
-                "service started");
-}
-
 void AddCommands(CLI::App* app, Arguments* a) {
   AddPlan(app, a);
   AddRun(app, a);
@@ -429,9 +417,9 @@ void AddCommands(CLI::App* app, Arguments* a) {
 
   AddCommand(app, "status", "availability and round-trip time of the service", a,
              CommandKind::kStatus);
-
-  AddTop(app, a);
+  AddTopOptions(AddCommand(app, "top", kTopHelp, a, CommandKind::kTop), a);
   AddEpochs(app, a);
+
   AddToken(app, a);
   AddStore(app, a);
 

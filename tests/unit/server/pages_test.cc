@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "server/observe/status_of.h"
 #include "server/pages/epoch_pages.h"
 #include "server/pages/kernel_pages.h"
 #include "server/pages/overview_page.h"

@@ -1,4 +1,4 @@
-#include "server/rpc/capabilities.h"
+#include "server/capabilities.h"
 
 #include "core/base/kernel_abi.h"
 #include "core/bundle/measured/report_origin.h"
