@@ -1,9 +1,13 @@
 #include "server/learning.h"
 
+#include <absl/cleanup/cleanup.h>
+
 #include "core/base/threads/named_thread.h"
 
 namespace fusion {
 namespace {
+
+constexpr std::chrono::milliseconds kLook(100);
 
 absl::Status LearningIsOff() {
   return ServerPrecondition("this server does not learn (--learn false)");
@@ -50,12 +54,12 @@ void Learning::Stop() {
 }
 
 void Learning::Work() {
-  constexpr std::chrono::milliseconds kLook(100);
   for (int look = 0; stopping_.Check().ok(); ++look) {
     std::this_thread::sleep_for(kLook);
     if (look % 10 != 9) continue;
-    MutexLock lock(&working_);
+    if (working_.exchange(true)) continue;
     learner_->Tick(stopping_);
+    working_ = false;
   }
 }
 
@@ -65,12 +69,24 @@ EpochList Learning::List(std::optional<std::string_view> tenant) const {
 
 absl::StatusOr<std::vector<std::string>> Learning::Train(const CancelToken& cancel) {
   if (learner_ == nullptr) return LearningIsOff();
-  MutexLock lock(&working_);
-  return learner_->Train(cancel);
+  while (working_.exchange(true)) {
+    RETURN_IF_ERROR(cancel.Check());
+    RETURN_IF_ERROR(stopping_.Check());
+    std::this_thread::sleep_for(kLook);
+  }
+  absl::Cleanup done = [this] { working_ = false; };
+  const std::optional<Nanoseconds> left = cancel.Remaining();
+  const CancelToken both(stopping_, left ? Clock::Real().Now() + *left : Nanoseconds::max());
+  std::vector<std::string> outcomes = learner_->Train(both);
+  RETURN_IF_ERROR(both.Check());
+  return outcomes;
 }
 
 absl::Status Learning::RollBack(int64_t epoch, std::string_view reason) {
-  return epochs_ == nullptr ? LearningIsOff() : epochs_->RollBack(epoch, reason);
+  if (epochs_ == nullptr) return LearningIsOff();
+  RETURN_IF_ERROR(epochs_->RollBack(epoch, reason));
+  epochs_->Flush();  // an acknowledged order outlives a crash
+  return absl::OkStatus();
 }
 
 LearningStats Learning::Stats() const {

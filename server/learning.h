@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <optional>
 #include <string>
@@ -9,7 +10,6 @@
 
 #include "core/base/logging.h"
 #include "core/base/threads/cancel.h"
-#include "core/base/threads/mutex.h"
 #include "core/learn/latency_book.h"
 #include "core/learn/learner.h"
 #include "core/pipeline/plan_fusion.h"
@@ -64,7 +64,7 @@ class Learning {
   std::unique_ptr<EpochBook> epochs_;
   std::unique_ptr<Learner> learner_;
   CancelToken stopping_;
-  Mutex working_;  // one fit at a time
+  std::atomic<bool> working_{false};  // during a fit
   std::thread thread_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <system_error>
 #include <utility>
 
@@ -13,7 +14,11 @@
 namespace fusion {
 namespace {
 
-constexpr int64_t kMaxFileBytes = int64_t{4} << 20;
+constexpr int64_t kMaxFileBytes = int64_t{64} << 20;
+
+std::string Cut(std::string_view text) {
+  return std::string(text.substr(0, EpochBook::kMaxTextBytes));
+}
 
 bool IsUnderTrial(const Epoch& epoch) {
   return epoch.state() == EpochState::kShadow || epoch.state() == EpochState::kCanary;
@@ -42,36 +47,42 @@ absl::Status EpochBook::Read() {
   if (options_.path.empty() || !fs::exists(options_.path, error)) return absl::OkStatus();
   absl::StatusOr<std::string> bytes = ReadFile(options_.path, kMaxFileBytes);
   if (absl::IsUnavailable(bytes.status())) return bytes.status();
-  absl::StatusOr<EpochList> list =
-      bytes.ok() ? EpochsFromBytes(*bytes) : absl::StatusOr<EpochList>(bytes.status());
-  if (!list.ok()) {
+  absl::StatusOr<LearnedState> state =
+      bytes.ok() ? LearnedFromBytes(*bytes) : absl::StatusOr<LearnedState>(bytes.status());
+  if (!state.ok()) {
     const std::string aside = StrCat(options_.path, ".damaged");
     fs::rename(options_.path, aside, error);
     logger_.Error("epochs_damaged",
-                  {{"reason", Message(list.status())}, {"moved_to", error ? "" : aside}});
+                  {{"reason", Message(state.status())}, {"moved_to", error ? "" : aside}});
     return absl::OkStatus();
   }
   MutexLock lock(&mutex_);
-  epochs_.assign(list->epochs.rbegin(), list->epochs.rend());
-  decisions_.assign(list->decisions.rbegin(), list->decisions.rend());
+  epochs_.assign(state->list.epochs.rbegin(), state->list.epochs.rend());
+  decisions_.assign(state->list.decisions.rbegin(), state->list.decisions.rend());
   for (const Epoch& epoch : epochs_) next_ = std::max(next_, epoch.number + 1);
-  Prune();
+  kept_.assign(state->kept.begin(), state->kept.end());
+  kept_set_.insert(kept_.begin(), kept_.end());
   return absl::OkStatus();
 }
 
 // A failure loses at most what was learned; it can be learned again.
 void EpochBook::Flush() {
+  MutexLock writing(&writing_);
   std::string bytes;
   {
     MutexLock lock(&mutex_);
     if (!std::exchange(dirty_, false) || options_.path.empty()) return;
-    EpochList list;
-    list.epochs.assign(epochs_.rbegin(), epochs_.rend());
-    list.decisions.assign(decisions_.rbegin(), decisions_.rend());
-    bytes = EpochsToBytes(list);
+    LearnedState state;
+    state.list.epochs.assign(epochs_.rbegin(), epochs_.rend());
+    state.list.decisions.assign(decisions_.rbegin(), decisions_.rend());
+    state.kept.assign(kept_.begin(), kept_.end());
+    bytes = LearnedToBytes(state);
   }
   const absl::Status saved = ReplaceFile(options_.path, bytes);
-  if (!saved.ok()) logger_.Warning("epochs_not_saved", {{"reason", Message(saved)}});
+  if (saved.ok()) return;
+  logger_.Warning("epochs_not_saved", {{"reason", Message(saved)}});
+  MutexLock lock(&mutex_);
+  dirty_ = true;
 }
 
 Epoch* EpochBook::Find(int64_t number) {
@@ -98,6 +109,9 @@ PlanCalibration EpochBook::ForNewPlan(std::string_view tenant, const TimedDevice
   MutexLock lock(&mutex_);
   if (epochs_.empty()) return {};
   const Epoch* canary = InState(tenant, device, EpochState::kCanary);
+  if (canary == nullptr && InState(tenant, device, EpochState::kActive) == nullptr) {
+    canary = InState("", device, EpochState::kCanary);
+  }
   // By key, so that a plan that is made twice gets the same constants.
   const int lot = (plan_key.bytes[30] * 256 + plan_key.bytes[31]) % 100;
   if (canary != nullptr && lot < options_.canary_percent) return CalibrationOf(canary);
@@ -126,8 +140,23 @@ std::vector<Epoch> EpochBook::UnderTrial() const {
   return out;
 }
 
+std::optional<Epoch> EpochBook::LastRolledBack(std::string_view tenant,
+                                               const TimedDevice& device) const {
+  MutexLock lock(&mutex_);
+  const Epoch* epoch = InState(tenant, device, EpochState::kRolledBack);
+  return epoch == nullptr ? std::nullopt : std::optional<Epoch>(*epoch);
+}
+
+std::optional<Epoch> EpochBook::Get(int64_t number) const {
+  MutexLock lock(&mutex_);
+  for (const Epoch& epoch : epochs_) {
+    if (epoch.number == number) return epoch;
+  }
+  return std::nullopt;
+}
+
 void EpochBook::SetState(Epoch* epoch, EpochState state, std::string_view reason) {
-  epoch->events.push_back({UnixMilliseconds(clock_), state, std::string(reason)});
+  epoch->events.push_back({UnixMilliseconds(clock_), state, Cut(reason)});
   if (epoch->events.size() > Epoch::kMaxEvents) epoch->events.erase(epoch->events.begin());
   logger_.Info("epoch", {{"number", epoch->number},
                          {"state", EpochStateName(state)},
@@ -137,31 +166,60 @@ void EpochBook::SetState(Epoch* epoch, EpochState state, std::string_view reason
                          {"reason", reason}});
 }
 
-void EpochBook::Prune() {
-  while (epochs_.size() > kMaxEpochs) {
-    auto victim = std::find_if_not(epochs_.begin(), epochs_.end(), IsInUse);
-    if (victim == epochs_.end()) victim = epochs_.begin();
+// Drops epochs until there is room for `epoch`, of its own tenant only. False: all are in use.
+bool EpochBook::MakeRoom(const Epoch& epoch) {
+  auto of_tenant = [&](const Epoch& other) { return other.tenant == epoch.tenant; };
+  auto is_rejected = [&](const Epoch& other) {
+    return of_tenant(other) && other.state() == EpochState::kRejected;
+  };
+  auto here = [&](const Epoch& other) {
+    return is_rejected(other) && other.device == epoch.device;
+  };
+  auto drop = [&](auto which) {
+    auto victim = std::find_if(epochs_.begin(), epochs_.end(), which);
+    if (victim == epochs_.end()) return false;
     epochs_.erase(victim);
+    return true;
+  };
+  while (std::count_if(epochs_.begin(), epochs_.end(), here) >=
+         static_cast<std::ptrdiff_t>(kMaxRejected)) {
+    drop(here);
   }
+  auto full = [&] {
+    return epochs_.size() >= kMaxEpochs ||
+           std::count_if(epochs_.begin(), epochs_.end(), of_tenant) >=
+               static_cast<std::ptrdiff_t>(kMaxEpochsOfTenant);
+  };
+  while (full()) {
+    if (drop(is_rejected)) continue;
+    if (drop([&](const Epoch& other) { return of_tenant(other) && !IsInUse(other); })) continue;
+    return false;
+  }
+  return true;
 }
 
 int64_t EpochBook::Add(Epoch epoch, EpochState state, std::string_view reason) {
   MutexLock lock(&mutex_);
+  if (!MakeRoom(epoch)) return 0;
   epoch.number = next_++;
   epoch.events.clear();
   SetState(&epoch, state, reason);
   const int64_t number = epoch.number;
   epochs_.push_back(std::move(epoch));
-  Prune();
   dirty_ = true;
   return number;
 }
 
-absl::Status EpochBook::Advance(int64_t number, EpochState state, std::string_view reason) {
+absl::Status EpochBook::Advance(int64_t number, EpochState from, EpochState to,
+                                std::string_view reason) {
   MutexLock lock(&mutex_);
   Epoch* epoch = Find(number);
   if (epoch == nullptr) return NotFound("no epoch ", number);
-  if (state == EpochState::kActive) {
+  if (epoch->state() != from) {
+    return FailedPrecondition("epoch ", number, " is ", EpochStateName(epoch->state()),
+                              "; expected ", EpochStateName(from));
+  }
+  if (to == EpochState::kActive) {
     for (Epoch& other : epochs_) {
       if (&other == epoch || other.state() != EpochState::kActive ||
           other.tenant != epoch->tenant || other.device != epoch->device) {
@@ -170,7 +228,7 @@ absl::Status EpochBook::Advance(int64_t number, EpochState state, std::string_vi
       SetState(&other, EpochState::kRetired, StrCat("epoch ", number, " is active"));
     }
   }
-  SetState(epoch, state, reason);
+  SetState(epoch, to, reason);
   dirty_ = true;
   return absl::OkStatus();
 }
@@ -202,23 +260,39 @@ void EpochBook::NotePlan(int64_t number, EpochPlan plan) {
   MutexLock lock(&mutex_);
   Epoch* epoch = Find(number);
   if (epoch == nullptr) return;
+  plan.verdict = Cut(plan.verdict);
   std::erase_if(epoch->plans, [&](const EpochPlan& p) { return p.plan_key == plan.plan_key; });
   epoch->plans.push_back(std::move(plan));
   if (epoch->plans.size() > Epoch::kMaxPlans) epoch->plans.erase(epoch->plans.begin());
   dirty_ = true;
 }
 
-void EpochBook::Want(const Digest& plan, Renewal renewal) {
+bool EpochBook::Want(const Digest& plan, std::string_view tenant, Renewal renewal) {
   MutexLock lock(&mutex_);
-  if (renewals_.size() >= kMaxRenewals && !renewals_.contains(plan)) return;
-  renewals_.insert_or_assign(plan, std::move(renewal));
+  const Nanoseconds now = clock_.Now();
+  const auto of_tenant = [&] {
+    return std::count_if(renewals_.begin(), renewals_.end(),
+                         [&](const auto& entry) { return entry.second.tenant == tenant; });
+  };
+  auto full = [&] {
+    return renewals_.size() >= kMaxRenewals ||
+           of_tenant() >= static_cast<std::ptrdiff_t>(kMaxRenewalsOfTenant);
+  };
+  if (full() && !renewals_.contains(plan)) {
+    std::erase_if(renewals_,
+                  [&](const auto& entry) { return now - entry.second.since > kRenewalWait; });
+  }
+  const bool room = !full() || renewals_.contains(plan);
+  if (room) renewals_.insert_or_assign(plan, Wanted{std::move(renewal), std::string(tenant), now});
   wanted_ = static_cast<int64_t>(renewals_.size());
+  return room;
 }
 
 bool EpochBook::IsWanted(const Digest& plan) const {
   if (wanted_.load(std::memory_order_relaxed) == 0) return false;
   MutexLock lock(&mutex_);
-  return renewals_.contains(plan);
+  const auto at = renewals_.find(plan);
+  return at != renewals_.end() && clock_.Now() - at->second.since <= kRenewalWait;
 }
 
 std::optional<Renewal> EpochBook::Take(const Digest& plan) {
@@ -226,14 +300,15 @@ std::optional<Renewal> EpochBook::Take(const Digest& plan) {
   MutexLock lock(&mutex_);
   auto at = renewals_.find(plan);
   if (at == renewals_.end()) return std::nullopt;
-  Renewal out = std::move(at->second);
+  const bool late = clock_.Now() - at->second.since > kRenewalWait;
+  Renewal out = std::move(at->second.renewal);
   renewals_.erase(at);
   wanted_ = static_cast<int64_t>(renewals_.size());
-  return out;
+  return late ? std::nullopt : std::optional<Renewal>(std::move(out));
 }
 
-void EpochBook::OnRenewed(const Digest& plan, std::string_view model_name, const Renewal& renewal,
-                          const RenewalOutcome& outcome) {
+void EpochBook::OnRenewed(const Digest& plan, std::string_view model_name, std::string_view tenant,
+                          const Renewal& renewal, const RenewalOutcome& outcome) {
   const std::string estimates =
       StrCat("estimated ", UsText(outcome.old_us), " -> ", UsText(outcome.new_us));
   LearnedDecision decision{
@@ -256,14 +331,16 @@ void EpochBook::OnRenewed(const Digest& plan, std::string_view model_name, const
   }
   {
     MutexLock lock(&mutex_);
-    ++(outcome.changed ? changed_ : kept_);
+    ++(outcome.changed ? changed_ : unchanged_);
   }
   Log(std::move(decision));
+  if (listener_) listener_(plan, tenant, outcome);
 }
 
 void EpochBook::Log(LearnedDecision decision) {
   MutexLock lock(&mutex_);
   decision.unix_ms = UnixMilliseconds(clock_);
+  decision.text = Cut(decision.text);
   logger_.Info("learned", {{"plan", decision.plan_key.ToHex()},
                            {"epoch", decision.epoch},
                            {"decision", decision.text}});
@@ -272,17 +349,37 @@ void EpochBook::Log(LearnedDecision decision) {
   dirty_ = true;
 }
 
+void EpochBook::Keep(const Digest& plan, int64_t epoch) {
+  MutexLock lock(&mutex_);
+  if (!kept_set_.insert({plan, epoch}).second) return;
+  kept_.emplace_back(plan, epoch);
+  if (kept_.size() > kMaxKept) {
+    kept_set_.erase(kept_.front());
+    kept_.pop_front();
+  }
+  dirty_ = true;
+}
+
+bool EpochBook::IsKept(const Digest& plan, int64_t epoch) const {
+  MutexLock lock(&mutex_);
+  return kept_set_.contains({plan, epoch});
+}
+
 EpochList EpochBook::List(std::optional<std::string_view> tenant) const {
   EpochList out;
   MutexLock lock(&mutex_);
   for (auto at = epochs_.rbegin(); at != epochs_.rend(); ++at) {
     const bool shows = !tenant.has_value() || at->tenant.empty() || at->tenant == *tenant;
     if (!shows) continue;
+    if (out.epochs.size() == kMaxListed) break;
     out.epochs.push_back(*at);
     // Names of plans are their owners'.
     if (tenant.has_value() && at->tenant != *tenant) out.epochs.back().plans.clear();
   }
-  if (!tenant.has_value()) out.decisions.assign(decisions_.rbegin(), decisions_.rend());
+  std::copy_if(decisions_.rbegin(), decisions_.rend(), std::back_inserter(out.decisions),
+               [&](const LearnedDecision& decision) {
+                 return !tenant.has_value() || decision.tenant == *tenant;
+               });
   return out;
 }
 
@@ -290,7 +387,7 @@ LearningStats EpochBook::Stats() const {
   MutexLock lock(&mutex_);
   LearningStats out{.renewals_waiting = static_cast<int64_t>(renewals_.size()),
                     .renewals_changed = changed_,
-                    .renewals_kept = kept_};
+                    .renewals_kept = unchanged_};
   for (const Epoch& epoch : epochs_) ++out.epochs[epoch.state()];
   return out;
 }

@@ -2,11 +2,14 @@
 
 #include <atomic>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/clock.h"
@@ -65,11 +68,22 @@ struct LearningStats {
 /// outlive it.
 class EpochBook {
  public:
-  /// Epochs that are kept; the oldest of those not in force are dropped first.
-  static constexpr size_t kMaxEpochs = 64;
+  /// Epochs that are kept: of all tenants, of one tenant, and the rejected ones of one kind of
+  /// device. Of a tenant's that are not in use the oldest is dropped first, a rejected one before
+  /// others. A tenant cannot displace epochs of others.
+  static constexpr size_t kMaxEpochs = 512;
+  static constexpr size_t kMaxEpochsOfTenant = 64;
+  static constexpr size_t kMaxRejected = 4;
+  /// Texts are cut to this.
+  static constexpr size_t kMaxTextBytes = 300;
   static constexpr size_t kMaxDecisions = 256;
-  /// Plans that wait to be made again; more are not noted.
-  static constexpr size_t kMaxRenewals = 1024;
+  /// Plans that wait to be made again: of all tenants, and of one. A plan that nobody asks for
+  /// within kRenewalWait is forgotten.
+  static constexpr size_t kMaxRenewals = 4096;
+  static constexpr size_t kMaxRenewalsOfTenant = 512;
+  static constexpr Nanoseconds kRenewalWait = std::chrono::hours(1);
+  /// Plans of which it is known that they became slower when they were changed.
+  static constexpr size_t kMaxKept = 4096;
 
   /// Reads the file. A damaged one is logged and moved to "<path>.damaged"; then there are no
   /// epochs. Unavailable: it cannot be read.
@@ -80,7 +94,7 @@ class EpochBook {
   EpochBook(const EpochBook&) = delete;
   EpochBook& operator=(const EpochBook&) = delete;
 
-  /// Writes what has changed to the file. One call at a time. A failure is logged.
+  /// Writes what has changed to the file. A failure is logged, and the next call tries again.
   void Flush();
 
   /// The constants for a plan that is made now.
@@ -94,10 +108,17 @@ class EpochBook {
   /// All epochs under trial.
   std::vector<Epoch> UnderTrial() const;
 
-  /// Adds an epoch and gives it a number, which is returned.
+  /// The newest epoch of exactly this tenant and device that was rolled back.
+  std::optional<Epoch> LastRolledBack(std::string_view tenant, const TimedDevice& device) const;
+  /// nullopt: there is none with this number.
+  std::optional<Epoch> Get(int64_t number) const;
+
+  /// Adds an epoch and gives it a number, which is returned; 0: there is no room for one more in
+  /// use.
   int64_t Add(Epoch epoch, EpochState state, std::string_view reason);
   /// Changes the state. Becoming active retires the epoch that was. NotFound: there is none.
-  absl::Status Advance(int64_t number, EpochState state, std::string_view reason);
+  /// FailedPrecondition: it is not in the state `from` (any more).
+  absl::Status Advance(int64_t number, EpochState from, EpochState to, std::string_view reason);
   /// Takes an epoch back: one under trial is not used any more; for an active one the epoch before
   /// it is active again, if it was not rolled back, else the spec is in force. NotFound: there is
   /// no epoch with this number. FailedPrecondition: it is not in use.
@@ -105,21 +126,32 @@ class EpochBook {
   /// Notes what an epoch changes, or would change.
   void NotePlan(int64_t number, EpochPlan plan);
 
-  /// Asks for a plan to be made again. Replaces an earlier request for it.
-  void Want(const Digest& plan, Renewal renewal);
+  /// Asks for a plan to be made again, instead of an earlier request for it. False: there is no
+  /// room. `tenant`: whose plan it is; empty: shared.
+  bool Want(const Digest& plan, std::string_view tenant, Renewal renewal);
   /// True if it is to be made again. Cheap.
   bool IsWanted(const Digest& plan) const;
   /// Hands the request out, once.
   std::optional<Renewal> Take(const Digest& plan);
-  /// Notes the outcome of a renewal that was taken.
-  void OnRenewed(const Digest& plan, std::string_view model_name, const Renewal& renewal,
-                 const RenewalOutcome& outcome);
+  /// Notes the outcome of a renewal that was taken, and tells the listener.
+  void OnRenewed(const Digest& plan, std::string_view model_name, std::string_view tenant,
+                 const Renewal& renewal, const RenewalOutcome& outcome);
+  /// Told of the outcomes of renewals, on the threads that make them. Set it before plans are made.
+  using Listener = std::function<void(const Digest& plan, std::string_view tenant,
+                                      const RenewalOutcome& outcome)>;
+  void SetListener(Listener listener) { listener_ = std::move(listener); }
+
+  /// Notes that a plan became slower when it was made with `epoch` (0: when a fusion was undone),
+  /// so that this is not tried again.
+  void Keep(const Digest& plan, int64_t epoch);
+  bool IsKept(const Digest& plan, int64_t epoch) const;
 
   void Log(LearnedDecision decision);
 
-  /// What callers of `tenant` may see: epochs of shared plans without the plans, and their own; no
-  /// decisions. nullopt: everything.
+  /// What callers of `tenant` may see: epochs of shared plans without the plans, their own epochs,
+  /// and decisions about their own plans. nullopt: everything.
   EpochList List(std::optional<std::string_view> tenant) const;
+  static constexpr size_t kMaxListed = 64;  // epochs, the newest
   /// Without what Learner knows.
   LearningStats Stats() const;
   int64_t wanted() const { return wanted_.load(std::memory_order_relaxed); }
@@ -136,19 +168,28 @@ class EpochBook {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetState(Epoch* epoch, EpochState state, std::string_view reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Prune() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool MakeRoom(const Epoch& epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const EpochBookOptions options_;
   Logger& logger_;
   const Clock& clock_;
+  Listener listener_;
   std::atomic<int64_t> wanted_{0};
+  Mutex writing_;  // held by Flush; acquired before mutex_
   mutable Mutex mutex_;
   int64_t next_ ABSL_GUARDED_BY(mutex_) = 1;
   std::vector<Epoch> epochs_ ABSL_GUARDED_BY(mutex_);              // by number
   std::deque<LearnedDecision> decisions_ ABSL_GUARDED_BY(mutex_);  // oldest first
-  std::map<Digest, Renewal> renewals_ ABSL_GUARDED_BY(mutex_);
+  struct Wanted {
+    Renewal renewal;
+    std::string tenant;
+    Nanoseconds since{0};
+  };
+  std::map<Digest, Wanted> renewals_ ABSL_GUARDED_BY(mutex_);
+  std::deque<std::pair<Digest, int64_t>> kept_ ABSL_GUARDED_BY(mutex_);  // oldest first
+  std::set<std::pair<Digest, int64_t>> kept_set_ ABSL_GUARDED_BY(mutex_);
   int64_t changed_ ABSL_GUARDED_BY(mutex_) = 0;
-  int64_t kept_ ABSL_GUARDED_BY(mutex_) = 0;
+  int64_t unchanged_ ABSL_GUARDED_BY(mutex_) = 0;
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;  // the file lacks something
 };
 

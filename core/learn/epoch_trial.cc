@@ -95,20 +95,6 @@ class Score {
   std::map<KernelClass, std::vector<double>> classes_;  // errors
 };
 
-bool Differ(const CostFactors& a, const CostFactors& b) {
-  auto far = [](double x, double y) { return std::abs(std::log(x / y)) > kLeastChange; };
-  if (far(a.launch, b.launch) || far(a.barrier, b.barrier) || far(a.task, b.task) ||
-      far(a.element, b.element) || far(a.shared, b.shared) || far(a.memory, b.memory)) {
-    return true;
-  }
-  auto any_far = [&](const CostFactors& of) {
-    return std::any_of(of.product.begin(), of.product.end(), [&](const auto& entry) {
-      return far(a.ProductOf(entry.first), b.ProductOf(entry.first));
-    });
-  };
-  return any_far(a) || any_far(b);
-}
-
 // |ln ratio| as a percentage.
 std::string ErrorText(double ln) { return PercentText(std::expm1(ln)); }
 
@@ -158,6 +144,20 @@ std::string Objection(const Score& old, const Score& now) {
 
 }  // namespace
 
+bool FactorsDiffer(const CostFactors& a, const CostFactors& b, double fraction) {
+  auto far = [fraction](double x, double y) { return std::abs(std::log(x / y)) > fraction; };
+  if (far(a.launch, b.launch) || far(a.barrier, b.barrier) || far(a.task, b.task) ||
+      far(a.element, b.element) || far(a.shared, b.shared) || far(a.memory, b.memory)) {
+    return true;
+  }
+  auto any_far = [&](const CostFactors& of) {
+    return std::any_of(of.product.begin(), of.product.end(), [&](const auto& entry) {
+      return far(a.ProductOf(entry.first), b.ProductOf(entry.first));
+    });
+  };
+  return any_far(a) || any_far(b);
+}
+
 double EstimatedUs(const MeasuredPlan& plan, const CostFactors& factors) {
   double us = 0;
   for (const MeasuredPlan::Launch& launch : plan.launches) us += TimeOf(launch.terms, factors);
@@ -193,7 +193,7 @@ absl::StatusOr<EpochTrial> TryEpoch(const std::vector<Observation>& observations
   const Score after(observations, plans, fit.machines, judges);
   out.before = before.score();
   out.after = after.score();
-  out.differs = Differ(fit.factors, current);
+  out.differs = FactorsDiffer(fit.factors, current, kLeastChange);
   out.reason = Objection(before, after);
   out.better = out.reason.empty();
   if (out.better) {

@@ -59,6 +59,9 @@ absl::StatusOr<EpochTrial> TryEpoch(const std::vector<Observation>& observations
                                     const CostFactors& current, const CancelToken& cancel);
 inline constexpr size_t kLeastOfClass = 5;
 
+/// Whether a factor of one differs from that of the other by more than this fraction.
+bool FactorsDiffer(const CostFactors& a, const CostFactors& b, double fraction);
+
 /// The time of a run of these launches with `factors`, in microseconds.
 double EstimatedUs(const MeasuredPlan& plan, const CostFactors& factors);
 

@@ -2,24 +2,29 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "core/base/key_field.h"
 #include "core/base/statistics/quantile.h"
 #include "core/benefit/calibrate/terms.h"
 #include "core/bundle/report.h"
+#include "core/learn/op_by_op_times.h"
 #include "core/learn/texts.h"
 
 namespace fusion {
 namespace {
 
 // What is remembered at most; all of it can be learned again.
-constexpr size_t kMaxScopes = 128;
+constexpr size_t kMaxScopes = 64;
+constexpr size_t kMaxScopesOfTenant = 16;
 constexpr size_t kMaxVoters = 64;  // of a scope
-constexpr size_t kMaxGraphs = 256;
 constexpr size_t kMaxPlansOfGraph = 8;
-constexpr size_t kMaxMoves = 1024;
-constexpr size_t kMaxSettled = 8192;
-constexpr size_t kMaxPreviews = 16;
+constexpr size_t kMaxLaunches = 1024;                // of a plan that is an alternative
+constexpr int64_t kMaxPlanBytes = int64_t{1} << 20;  // of alternatives of a scope
+constexpr size_t kMaxMoves = 512;
+constexpr size_t kMaxSettled = 4096;
+constexpr Nanoseconds kRest = std::chrono::hours(1);
+constexpr int kMaxPreviews = 16;
 constexpr size_t kMaxKernels = 1024;  // of a plan that is looked at
 constexpr double kLeastGain = 0.03;
 // A canary may estimate its kernels worse than the constants in force by this much.
@@ -51,18 +56,29 @@ double MedianError(const std::vector<KernelTimings>& measured, const CostFactors
   return errors.empty() ? 0 : Quantile(std::move(errors), 0.5);
 }
 
-// What plans of one graph have in common.
-std::string GraphOf(std::string_view full_key) {
+// What plans that compute the same in the same way have in common: all but what chooses between
+// fused plans.
+std::string AlternativesOf(std::string_view full_key) {
+  static const std::set<std::string_view> kChoice = {
+      "fusion", "rules", "low_latency", "frontier", "opt_level", "registered", "lock"};
+  FieldHasher h;
   while (const std::optional<FramedField> field = NextFramedField(&full_key)) {
-    if (field->label == "graph") return Sha256(field->value).ToHex();
+    if (!kChoice.contains(field->label)) h.Add(field->label, field->value);
   }
-  return "";
+  return h.Finish().ToHex();
+}
+
+bool IsLocked(std::string_view full_key) {
+  while (const std::optional<FramedField> field = NextFramedField(&full_key)) {
+    if (field->label == "lock") return true;
+  }
+  return false;
 }
 
 template <typename Key, typename Value>
-void Bound(size_t most, std::map<Key, Value>* map) {
-  // Any entry: what is dropped is learned again.
-  while (map->size() > most) map->erase(map->begin());
+void MakeRoom(size_t most, std::map<Key, Value>* map) {
+  // Before an entry is added. Any one goes: what is dropped is learned again.
+  while (map->size() >= most) map->erase(map->begin());
 }
 
 }  // namespace
@@ -75,7 +91,10 @@ Learner::Learner(const LearnerOptions& options, Store& plans, TimingSource timin
       book_(book),
       callbacks_(std::move(callbacks)),
       logger_(logger),
-      clock_(clock) {}
+      clock_(clock) {
+  book_.SetListener([this](const Digest& plan, std::string_view tenant,
+                           const RenewalOutcome& outcome) { OnRenewed(plan, tenant, outcome); });
+}
 
 int64_t Learner::drifts() const {
   MutexLock lock(&mutex_);
@@ -111,11 +130,32 @@ std::vector<std::string> Learner::ScopesOf(const StoredPlan& stored, const Kerne
 
 Learner::Scope& Learner::ScopeOf(const ScopeKey& key) {
   auto known = scopes_.find(key);
-  if (known != scopes_.end()) return known->second;
-  Bound(kMaxScopes - 1, &scopes_);
-  Scope& scope = scopes_[key];
-  scope.pause = options_.first_pause;
-  return scope;
+  if (known == scopes_.end()) {
+    // Of the tenant who has most, never of others: what was used longest ago.
+    std::map<std::string_view, size_t> scopes_of;
+    for (const auto& [other, scope] : scopes_) ++scopes_of[other.first];
+    std::string tenant = key.first;
+    if (scopes_of[tenant] < kMaxScopesOfTenant && scopes_.size() >= kMaxScopes) {
+      size_t most = 0;
+      for (const auto& [name, count] : scopes_of) {
+        if (name.empty() || count <= most) continue;
+        most = count;
+        tenant = name;
+      }
+    }
+    if (scopes_of[key.first] >= kMaxScopesOfTenant || scopes_.size() >= kMaxScopes) {
+      auto victim = scopes_.end();
+      for (auto it = scopes_.begin(); it != scopes_.end(); ++it) {
+        if (it->first.first != tenant) continue;
+        if (victim == scopes_.end() || it->second.used < victim->second.used) victim = it;
+      }
+      if (victim != scopes_.end()) scopes_.erase(victim);
+    }
+    known = scopes_.emplace(key, Scope()).first;
+    known->second.pause = options_.first_pause;
+  }
+  known->second.used = ++uses_;
+  return known->second;
 }
 
 MeasuredGroups Learner::GroupsOf(const StoredPlan& stored, const KernelTimings& voter) {
@@ -132,29 +172,57 @@ MeasuredGroups Learner::GroupsOf(const StoredPlan& stored, const KernelTimings& 
   });
 }
 
+Learner::Told Learner::Read(const StoredPlan& stored, const std::vector<KernelTimings>& measured) {
+  const KernelTimings& of = measured.front();
+  Told told{.stored = stored, .measured = measured, .voter = VoterName(of)};
+  told.groups = GroupsOf(stored, of);
+  for (const Digest& key : OpByOpKeysOf(stored.full_key)) {
+    told.parts = plans_.PeekPlan(key);
+    if (told.parts == nullptr) continue;
+    told.parts_groups = GroupsOf(*told.parts, of);
+    break;
+  }
+  return told;
+}
+
 void Learner::OnReport(const StoredPlan& stored, const std::vector<KernelTimings>& measured) {
   if (measured.empty()) return;
-  const KernelTimings& of = measured.front();
-  const std::vector<std::string> scopes = ScopesOf(stored, of);
+  const TimedDevice& device = measured.front().device;
+  const std::vector<std::string> scopes = ScopesOf(stored, measured.front());
   if (scopes.empty()) return;
-  const MeasuredGroups groups = GroupsOf(stored, of);
-  const std::string voter = VoterName(of);
-  const bool own = scopes.front() == TenantOfKey(stored.full_key);
+  const Told told = Read(stored, measured);
+  const std::string_view owner = TenantOfKey(stored.full_key);
   MutexLock lock(&mutex_);
   for (const std::string& tenant : scopes) {
-    const ScopeKey key(tenant, of.device);
+    const ScopeKey key(tenant, device);
     Scope& scope = ScopeOf(key);
-    const PlanCalibration in_force = book_.InForce(tenant, of.device);
+    const PlanCalibration in_force = book_.InForce(tenant, device);
     ++scope.reports;
-    NoteDrift(measured, in_force, key, &scope);
-    NotePlan(stored, groups, voter, &scope);
-    // The rest is about the plan itself.
-    if (tenant != scopes.front() || !own) continue;
-    JudgeCanary(stored, measured, key, &scope);
-    JudgeMove(stored, groups, voter);
-    if (callbacks_.stays(stored.key) || stored.plan.search.level > 0) continue;
-    AskForUndo(stored, groups, voter, of, scope);
-    AskForMove(stored, groups, voter, in_force);
+    NoteDrift(told, in_force, key, &scope);
+    NotePlan(told, &scope);
+    JudgeCanary(told, key, &scope);
+    if (tenant != owner) continue;
+    // The rest changes the plan.
+    JudgeMove(told, key, &scope);
+    if (stored.plan.fusion == FusionMode::kOpByOp) continue;  // the baseline
+    if (stored.plan.search.level > 0 || IsLocked(stored.full_key)) continue;
+    if (callbacks_.stays(stored.key) || book_.IsWanted(stored.key)) continue;
+    const auto rest = scope.rests.find(stored.key);
+    if (rest != scope.rests.end() && clock_.Now() < rest->second) continue;
+    AskForUndo(told, key, &scope);
+    AskForMove(told, in_force, key, &scope);
+  }
+}
+
+// A change that came to nothing is forgotten; the plan rests.
+void Learner::OnRenewed(const Digest& plan, std::string_view tenant,
+                        const RenewalOutcome& outcome) {
+  if (outcome.changed) return;
+  MutexLock lock(&mutex_);
+  for (auto& [key, scope] : scopes_) {
+    if (key.first != tenant || scope.moves.erase(plan) == 0) continue;
+    MakeRoom(kMaxSettled, &scope.rests);
+    scope.rests[plan] = clock_.Now() + kRest;
   }
 }
 
@@ -163,171 +231,198 @@ void Learner::OnTiming(const KernelTimings& measured) {
   ++ScopeOf({measured.tenant, measured.device}).reports;
 }
 
-void Learner::NoteDrift(const std::vector<KernelTimings>& measured, const PlanCalibration& in_force,
-                        const ScopeKey& key, Scope* scope) {
-  std::vector<double> distances = Distances(measured, in_force.factors);
+void Learner::NoteDrift(const Told& told, const PlanCalibration& in_force, const ScopeKey& key,
+                        Scope* scope) {
+  std::vector<double> distances = Distances(told.measured, in_force.factors);
   if (distances.empty()) return;
   if (std::exchange(scope->drift_epoch, in_force.epoch) != in_force.epoch) {
     scope->drift.clear();
     scope->distances = 0;
   }
-  const std::string voter = VoterName(measured.front());
-  if (!scope->drift.contains(voter)) Bound(kMaxVoters - 1, &scope->drift);
-  PageHinkley& detector = scope->drift.try_emplace(voter, DriftDetector()).first->second;
+  if (!scope->drift.contains(told.voter)) MakeRoom(kMaxVoters, &scope->drift);
+  PageHinkley& detector = scope->drift.try_emplace(told.voter, DriftDetector()).first->second;
   const double distance = Quantile(std::move(distances), 0.5);
   // Starts as the mean of the first ones.
   const double weight = 1.0 / static_cast<double>(std::min<int64_t>(++scope->distances, 32));
   scope->distance += weight * (distance - scope->distance);
   if (!detector.Add(distance)) return;
-  ++drifts_;
   scope->drifted = true;
   scope->pause = options_.first_pause;
+  scope->next = std::min(scope->next, clock_.Now() + options_.first_pause);
+  if (!key.first.empty()) return;  // the operator's are the shared plans
+  ++drifts_;
   logger_.Warning("drift", {{"target", key.second.target},
                             {"threads", key.second.threads},
-                            {"tenant", key.first},
-                            {"machine", measured.front().machine}});
+                            {"machine", told.measured.front().machine}});
 }
 
-void Learner::NotePlan(const StoredPlan& stored, const MeasuredGroups& groups,
-                       std::string_view voter, Scope* scope) {
-  const std::optional<PlanTime> time = PlanTimeOf(stored.plan, groups);
-  if (!time.has_value() || time->us <= 0) return;
-  RecentPlan plan{.key = stored.key, .fusion = stored.plan.fusion};
-  plan.measured.measured_us = time->us;
-  for (const PlanLaunch& launch : stored.plan.launches) {
-    plan.measured.launches.push_back(
-        {stored.plan.kernels[static_cast<size_t>(launch.kernel)].key.ToHex(),
-         stored.plan.groups[static_cast<size_t>(launch.group)].terms});
+void Learner::NotePlan(const Told& told, Scope* scope) {
+  const Plan& plan = told.stored.plan;
+  const std::optional<PlanTime> time = PlanTimeOf(plan, told.groups);
+  if (!time.has_value() || time->us <= 0 || plan.launches.size() > kMaxLaunches) return;
+  RecentPlan recent{.key = told.stored.key};
+  recent.measured.measured_us = time->us;
+  for (const PlanLaunch& launch : plan.launches) {
+    recent.measured.launches.push_back(
+        {plan.kernels[static_cast<size_t>(launch.kernel)].key.ToHex(),
+         plan.groups[static_cast<size_t>(launch.group)].terms});
   }
-  const std::string graph = StrCat(GraphOf(stored.full_key), "\n", voter);
-  if (!scope->plans.contains(graph)) Bound(kMaxGraphs - 1, &scope->plans);
-  std::vector<RecentPlan>& plans = scope->plans[graph];
-  std::erase_if(plans, [&](const RecentPlan& p) { return p.key == stored.key; });
-  if (plans.size() >= kMaxPlansOfGraph) plans.erase(plans.begin());
-  plans.push_back(std::move(plan));
+  const auto bytes_of = [](const RecentPlan& of) {
+    constexpr int64_t kLaunchBytes = sizeof(MeasuredPlan::Launch) + 80;
+    return 256 + kLaunchBytes * static_cast<int64_t>(of.measured.launches.size());
+  };
+  const std::string set = StrCat(AlternativesOf(told.stored.full_key), "\n", told.voter);
+  std::vector<RecentPlan>& plans = scope->plans[set];
+  std::erase_if(plans, [&](const RecentPlan& p) {
+    const bool again = p.key == told.stored.key;
+    if (again) scope->plan_bytes -= bytes_of(p);
+    return again;
+  });
+  if (plans.size() >= kMaxPlansOfGraph) {
+    scope->plan_bytes -= bytes_of(plans.front());
+    plans.erase(plans.begin());
+  }
+  scope->plan_bytes += bytes_of(recent);
+  plans.push_back(std::move(recent));
+  while (scope->plan_bytes > kMaxPlanBytes && scope->plans.size() > 1) {
+    auto victim = scope->plans.begin();
+    if (victim->first == set) ++victim;
+    for (const RecentPlan& p : victim->second) scope->plan_bytes -= bytes_of(p);
+    scope->plans.erase(victim);
+  }
 }
 
-void Learner::JudgeCanary(const StoredPlan& stored, const std::vector<KernelTimings>& measured,
-                          const ScopeKey& key, Scope* scope) {
-  const int64_t number = stored.plan.calibration.epoch;
-  if (number == 0) return;
+void Learner::JudgeCanary(const Told& told, const ScopeKey& key, Scope* scope) {
+  const PlanCalibration& made_with = told.stored.plan.calibration;
+  if (made_with.epoch == 0) return;
   const std::optional<Epoch> epoch = book_.UnderTrial(key.first, key.second);
-  if (!epoch.has_value() || epoch->number != number || epoch->state() != EpochState::kCanary) {
-    return;
+  if (!epoch.has_value() || epoch->state() != EpochState::kCanary) return;
+  if (made_with != PlanCalibration{epoch->number, epoch->factors}) return;
+  if (scope->canary_epoch != epoch->number) {  // since before a restart
+    scope->canary_epoch = epoch->number;
+    scope->canary_since = clock_.Now();
+    scope->canary.clear();
   }
-  if (scope->canary_epoch != number) {
-    scope->canary_epoch = number;
-    scope->canary_reports = 0;
-    scope->canary_error = scope->usual_error = 0;
-  }
-  ++scope->canary_reports;
-  scope->canary_error += MedianError(measured, epoch->factors);
-  scope->usual_error += MedianError(measured, book_.InForce(key.first, key.second).factors);
-  if (scope->canary_reports < options_.canary_reports) return;
-  const double mean = scope->canary_error / scope->canary_reports;
-  const double usual = scope->usual_error / scope->canary_reports;
-  const std::string errors = StrCat(
-      "over ", scope->canary_reports, " reports of its plans the mean error is ", PercentText(mean),
-      " with it and ", PercentText(usual), " with the constants in force");
-  if (mean > usual + kCanaryNoise) {
-    book_.RollBack(number, errors).IgnoreError();
-  } else {
-    book_.Advance(number, EpochState::kActive, errors).IgnoreError();
-  }
+  if (!scope->canary.contains(told.voter)) MakeRoom(kMaxVoters, &scope->canary);
+  CanaryVotes& votes = scope->canary[told.voter];
+  ++votes.reports;
+  votes.error += MedianError(told.measured, epoch->factors);
+  votes.usual += MedianError(told.measured, book_.InForce(key.first, key.second).factors);
+  int reports = 0;
+  for (const auto& [voter, of] : scope->canary) reports += of.reports;
+  if (reports >= options_.canary_reports) DecideCanary(*epoch, scope, /*late=*/false);
 }
 
-// Whether a plan that was made again is faster than before.
-void Learner::JudgeMove(const StoredPlan& stored, const MeasuredGroups& groups,
-                        std::string_view voter) {
-  auto at = moves_.find(stored.key);
-  if (at == moves_.end() || at->second.voter != voter) return;
-  const Move& move = at->second;
-  if (LaunchedKernels(stored.plan) == move.old_kernels) return;  // not made again yet
-  const std::optional<PlanTime> time = PlanTimeOf(stored.plan, groups);
-  if (!time.has_value() || time->samples < kLeastSamples) return;
-  const bool slower = time->low_us > move.old_time.high_us;
-  const std::string times = StrCat("measured ", UsText(move.old_time.us), " -> ", UsText(time->us));
-  LearnedDecision decision{
-      .epoch = move.epoch,
-      .plan_key = stored.key,
-      .model_name = stored.model_name,
-      .text = StrCat(slower ? "slower than before, is made as before: " : "confirmed: ", times)};
-  settled_[stored.key] = book_
-                             .InForce(TenantOfKey(stored.full_key),
-                                      {stored.plan.target, stored.plan.isa, stored.plan.threads})
-                             .epoch;
-  Bound(kMaxSettled, &settled_);
-  if (slower && !move.unfused.empty()) {
-    ++stay_fused_[stored.key];
-    Bound(kMaxSettled, &stay_fused_);
+// Each machine has one vote.
+void Learner::DecideCanary(const Epoch& epoch, Scope* scope, bool late) {
+  double mean = 0;
+  double usual = 0;
+  int reports = 0;
+  for (const auto& [voter, votes] : scope->canary) {
+    mean += votes.error / votes.reports / static_cast<double>(scope->canary.size());
+    usual += votes.usual / votes.reports / static_cast<double>(scope->canary.size());
+    reports += votes.reports;
   }
-  if (slower) {
-    book_.Want(stored.key,
-               {.calibration = move.old_calibration, .unfuse = {}, .fuse_again = move.unfused});
-  }
-  const int64_t number = move.epoch;
-  moves_.erase(at);
-  book_.Log(std::move(decision));
-  if (number == 0) return;
-  auto& [faster_plans, slower_plans] = verdicts_[number];
-  (slower ? slower_plans : faster_plans)++;
-  if (slower_plans < 2 || slower_plans <= faster_plans) return;
+  const std::string errors =
+      reports == 0
+          ? StrCat("no report about its plans contradicts it within ",
+                   options_.canary_wait / std::chrono::seconds(1), " s")
+          : StrCat("over ", reports, " reports about its plans",
+                   late ? ", all that came in time," : "", " the mean error is ", PercentText(mean),
+                   " with it and ", PercentText(usual), " with the constants in force");
+  const bool contradicted = mean > usual + kCanaryNoise;
   book_
-      .RollBack(number, StrCat(slower_plans, " plans that changed with it were measured slower, ",
-                               faster_plans, " faster"))
+      .Advance(epoch.number, EpochState::kCanary,
+               contradicted ? EpochState::kRolledBack : EpochState::kActive, errors)
       .IgnoreError();
 }
 
-void Learner::Want(const StoredPlan& stored, const MeasuredGroups& groups, std::string_view voter,
-                   Renewal renewal) {
-  const std::optional<PlanTime> time = PlanTimeOf(stored.plan, groups);
-  Move move{.old_kernels = LaunchedKernels(stored.plan),
-            .old_calibration = stored.plan.calibration,
-            .epoch = renewal.unfuse.empty() ? renewal.calibration.epoch : 0,
-            .unfused = {},
-            .old_time = time.value_or(PlanTime{.high_us = HUGE_VAL}),
-            .voter = std::string(voter)};
-  for (const auto& [node, reason] : renewal.unfuse) move.unfused.push_back(node);
-  moves_.insert_or_assign(stored.key, std::move(move));
-  Bound(kMaxMoves, &moves_);
-  book_.Want(stored.key, std::move(renewal));
+// Whether a plan that was made again is faster than before.
+void Learner::JudgeMove(const Told& told, const ScopeKey& key, Scope* scope) {
+  const StoredPlan& stored = told.stored;
+  auto at = scope->moves.find(stored.key);
+  if (at == scope->moves.end() || at->second.voter != told.voter) return;
+  if (LaunchedKernels(stored.plan) == at->second.old_kernels) return;  // not made again yet
+  const std::optional<PlanTime> time = PlanTimeOf(stored.plan, told.groups);
+  if (!time.has_value() || time->samples < kLeastSamples) return;
+  const Move move = std::move(at->second);
+  scope->moves.erase(at);
+  const bool slower = time->low_us > move.old_time.high_us;
+  book_.Log({.epoch = move.epoch,
+             .tenant = key.first,
+             .plan_key = stored.key,
+             .model_name = stored.model_name,
+             .text = StrCat(slower ? "slower than before, is made as before: " : "confirmed: ",
+                            "measured ", UsText(move.old_time.us), " -> ", UsText(time->us))});
+  if (slower) {
+    book_.Keep(stored.key, move.epoch);
+    book_.Want(stored.key, key.first,
+               {.calibration = move.old_calibration, .unfuse = {}, .fuse_again = move.unfused});
+  }
+  // What a tenant's plans say of shared constants is for that tenant alone.
+  const std::optional<Epoch> epoch = book_.Get(move.epoch);
+  if (!epoch.has_value() || epoch->tenant != key.first) return;
+  MakeRoom(kMaxVoters, &scope->verdicts);
+  auto& [faster_plans, slower_plans] = scope->verdicts[move.epoch];
+  (slower ? slower_plans : faster_plans)++;
+  if (slower_plans < 2 || slower_plans <= faster_plans) return;
+  book_
+      .RollBack(move.epoch,
+                StrCat(slower_plans, " plans that changed with it were measured slower, ",
+                       faster_plans, " faster"))
+      .IgnoreError();
+  scope->verdicts.erase(move.epoch);
 }
 
-void Learner::AskForMove(const StoredPlan& stored, const MeasuredGroups& groups,
-                         std::string_view voter, const PlanCalibration& in_force) {
-  if (stored.plan.calibration.epoch == in_force.epoch || book_.IsWanted(stored.key)) return;
-  if (stored.plan.fusion == FusionMode::kOpByOp) return;  // the baseline
-  auto settled = settled_.find(stored.key);
-  if (settled != settled_.end() && settled->second == in_force.epoch) return;
-  const std::optional<PlanTime> time = PlanTimeOf(stored.plan, groups);
+bool Learner::Want(const Told& told, const ScopeKey& key, Renewal renewal, Scope* scope) {
+  const StoredPlan& stored = told.stored;
+  Move move{
+      .old_kernels = LaunchedKernels(stored.plan),
+      .old_calibration = stored.plan.calibration,
+      .epoch = renewal.unfuse.empty() ? renewal.calibration.epoch : 0,
+      .unfused = {},
+      .old_time =
+          PlanTimeOf(stored.plan, told.groups).value_or(PlanTime{.low_us = 0, .high_us = HUGE_VAL}),
+      .voter = told.voter};
+  for (const auto& [node, reason] : renewal.unfuse) move.unfused.push_back(node);
+  if (!book_.Want(stored.key, key.first, std::move(renewal))) return false;
+  MakeRoom(kMaxMoves, &scope->moves);
+  scope->moves.insert_or_assign(stored.key, std::move(move));
+  return true;
+}
+
+void Learner::AskForMove(const Told& told, const PlanCalibration& in_force, const ScopeKey& key,
+                         Scope* scope) {
+  const StoredPlan& stored = told.stored;
+  const PlanCalibration& made_with = stored.plan.calibration;
+  if (made_with == in_force || book_.IsWanted(stored.key)) return;
+  if (book_.IsKept(stored.key, in_force.epoch)) return;
+  // A canary is judged by its plans first. One of the shared plans may have made a tenant's plan.
+  for (const std::string& tenant : {key.first, std::string()}) {
+    const std::optional<Epoch> trial = book_.UnderTrial(tenant, key.second);
+    if (trial.has_value() && trial->number == made_with.epoch) return;
+  }
+  auto settled = scope->settled.find(stored.key);
+  if (settled != scope->settled.end() && settled->second == in_force.epoch) return;
+  const std::optional<PlanTime> time = PlanTimeOf(stored.plan, told.groups);
   // So that there is something to compare with afterwards.
   if (!time.has_value() || time->samples < kLeastSamples) return;
-  settled_[stored.key] = in_force.epoch;
-  Bound(kMaxSettled, &settled_);
-  double noise = kLeastGain;
-  for (const Epoch& epoch : book_.List(std::nullopt).epochs) {
-    if (epoch.number == in_force.epoch) noise = std::max(noise, epoch.after.errors.median);
+  const std::optional<Epoch> epoch = book_.Get(in_force.epoch);
+  const double noise = std::max(kLeastGain, epoch ? epoch->after.errors.median : 0);
+  if (!Want(told, key,
+            {.calibration = in_force, .unfuse = {}, .fuse_again = {}, .least_gain = noise},
+            scope)) {
+    return;
   }
-  Want(stored, groups, voter,
-       {.calibration = in_force, .unfuse = {}, .fuse_again = {}, .least_gain = noise});
+  MakeRoom(kMaxSettled, &scope->settled);
+  scope->settled[stored.key] = in_force.epoch;
 }
 
-void Learner::AskForUndo(const StoredPlan& stored, const MeasuredGroups& groups,
-                         std::string_view voter, const KernelTimings& of, const Scope& scope) {
-  if (stored.plan.fusion == FusionMode::kOpByOp || stay_fused_.contains(stored.key)) return;
-  auto move = moves_.find(stored.key);
-  const bool undoing = move != moves_.end() && !move->second.unfused.empty();
-  if (book_.IsWanted(stored.key) || undoing) return;
-  std::shared_ptr<const StoredPlan> parts;
-  auto plans = scope.plans.find(StrCat(GraphOf(stored.full_key), "\n", voter));
-  if (plans != scope.plans.end()) {
-    for (const RecentPlan& plan : plans->second) {
-      if (plan.fusion == FusionMode::kOpByOp) parts = plans_.PeekPlan(plan.key);
-    }
-  }
-  const MeasuredGroups parts_groups = parts == nullptr ? MeasuredGroups() : GroupsOf(*parts, of);
+void Learner::AskForUndo(const Told& told, const ScopeKey& key, Scope* scope) {
+  const StoredPlan& stored = told.stored;
+  if (told.parts == nullptr || book_.IsKept(stored.key, 0)) return;
   const std::vector<FusionToUndo> undo =
-      FusionsToUndo(stored.plan, groups, parts == nullptr ? nullptr : &parts->plan, parts_groups);
+      FusionsToUndo(stored.plan, told.groups, told.parts->plan, told.parts_groups);
   if (undo.empty()) return;
   Renewal renewal{.calibration = stored.plan.calibration};
   for (const FusionToUndo& fusion : undo) {
@@ -335,10 +430,11 @@ void Learner::AskForUndo(const StoredPlan& stored, const MeasuredGroups& groups,
       renewal.unfuse.emplace(node, fusion.reason);
     }
   }
-  book_.Log({.plan_key = stored.key,
+  if (!Want(told, key, std::move(renewal), scope)) return;
+  book_.Log({.tenant = key.first,
+             .plan_key = stored.key,
              .model_name = stored.model_name,
              .text = StrCat("to be made again, ", undo.front().reason)});
-  Want(stored, groups, voter, std::move(renewal));
 }
 
 std::vector<std::string> Learner::Train(const CancelToken& cancel) {
@@ -388,11 +484,12 @@ std::string Learner::Fit(const ScopeKey& key, const CancelToken& cancel) {
                                   tenant.empty() ? "" : StrCat(", tenant ", Quote(tenant)), ": ");
   if (book_.UnderTrial(tenant, device).has_value()) return StrCat(what, "an epoch is under trial");
   std::vector<MeasuredPlans> plans;
+  bool drifted = false;
   {
     MutexLock lock(&mutex_);
     Scope& scope = ScopeOf(key);
     scope.fitted_reports = scope.reports;
-    scope.drifted = false;
+    drifted = std::exchange(scope.drifted, false);
     scope.next = clock_.Now() + scope.pause;
     scope.pause = std::min(2 * scope.pause, options_.longest_pause);
     for (const auto& [graph, recent] : scope.plans) {
@@ -414,6 +511,12 @@ std::string Learner::Fit(const ScopeKey& key, const CancelToken& cancel) {
     return StrCat(what,
                   trial->kernels < kLeastKernels ? trial->reason : "the constants in force fit");
   }
+  const std::optional<Epoch> back = book_.LastRolledBack(tenant, device);
+  constexpr double kAsBefore = 0.1;
+  if (trial->better && !drifted && back.has_value() && trial->timings < 2 * back->timings &&
+      !FactorsDiffer(trial->factors, back->factors, kAsBefore)) {
+    return StrCat(what, "as epoch ", back->number, ", which was rolled back");
+  }
   Epoch epoch{.tenant = tenant,
               .device = device,
               .factors = trial->factors,
@@ -423,6 +526,7 @@ std::string Learner::Fit(const ScopeKey& key, const CancelToken& cancel) {
               .after = trial->after};
   const EpochState state = trial->better ? EpochState::kShadow : EpochState::kRejected;
   const int64_t number = book_.Add(std::move(epoch), state, trial->reason);
+  if (number == 0) return StrCat(what, "there are too many epochs in use");
   MutexLock lock(&mutex_);
   if (trial->better) ScopeOf(key).pause = options_.first_pause;
   return StrCat(what, "epoch ", number, " is ",
@@ -436,9 +540,7 @@ void Learner::ShowShadow(const Epoch& epoch, const CancelToken& cancel) {
     MutexLock lock(&mutex_);
     for (const auto& [graph, recent] : ScopeOf({epoch.tenant, epoch.device}).plans) {
       for (const RecentPlan& plan : recent) {
-        if (plan.fusion == FusionMode::kFused && keys.size() < kMaxPreviews) {
-          keys.push_back(plan.key);
-        }
+        keys.push_back(plan.key);
       }
     }
   }
@@ -446,7 +548,8 @@ void Learner::ShowShadow(const Epoch& epoch, const CancelToken& cancel) {
   int seen = 0;
   for (const Digest& key : keys) {
     const std::shared_ptr<const StoredPlan> stored = plans_.PeekPlan(key);
-    if (stored == nullptr) continue;
+    if (stored == nullptr || stored->plan.fusion == FusionMode::kOpByOp) continue;
+    if (seen == kMaxPreviews) break;
     const absl::StatusOr<EpochPlan> plan =
         callbacks_.preview(*stored, {epoch.number, epoch.factors}, cancel);
     if (!cancel.Check().ok()) return;
@@ -460,32 +563,25 @@ void Learner::ShowShadow(const Epoch& epoch, const CancelToken& cancel) {
     Scope& scope = ScopeOf({epoch.tenant, epoch.device});
     scope.canary_epoch = epoch.number;
     scope.canary_since = clock_.Now();
-    scope.canary_reports = 0;
-    scope.canary_error = scope.usual_error = 0;
+    scope.canary.clear();
   }
   book_
-      .Advance(epoch.number, EpochState::kCanary,
+      .Advance(epoch.number, EpochState::kShadow, EpochState::kCanary,
                StrCat("it would change ", changes, " of ", seen, " plans that were looked at"))
       .IgnoreError();
 }
 
 void Learner::EndCanary(const Epoch& epoch) {
-  {
-    MutexLock lock(&mutex_);
-    Scope& scope = ScopeOf({epoch.tenant, epoch.device});
-    if (scope.canary_epoch != epoch.number) {  // since before a restart
-      scope.canary_epoch = epoch.number;
-      scope.canary_since = clock_.Now();
-      scope.canary_reports = 0;
-      scope.canary_error = scope.usual_error = 0;
-    }
-    if (clock_.Now() - scope.canary_since < options_.canary_wait) return;
+  MutexLock lock(&mutex_);
+  Scope& scope = ScopeOf({epoch.tenant, epoch.device});
+  if (scope.canary_epoch != epoch.number) {  // since before a restart
+    scope.canary_epoch = epoch.number;
+    scope.canary_since = clock_.Now();
+    scope.canary.clear();
   }
-  book_
-      .Advance(epoch.number, EpochState::kActive,
-               StrCat("no report about its plans contradicts it within ",
-                      options_.canary_wait / std::chrono::seconds(1), " s"))
-      .IgnoreError();
+  if (clock_.Now() - scope.canary_since >= options_.canary_wait) {
+    DecideCanary(epoch, &scope, /*late=*/true);
+  }
 }
 
 }  // namespace fusion

@@ -49,7 +49,9 @@ struct LearnerOptions {
 /// the
 ///   same control.
 ///
-/// Only reports that count for a plan (TimingsForScope) have any effect on it. Thread-safe, Tick
+/// Constants that were rolled back are not tried again before measurements have doubled, or a drift
+/// was seen. Only reports that count for a plan (TimingsForScope) have any effect on it, and what a
+/// tenant reports displaces nothing of other tenants. Thread-safe, Tick
 /// and Train one at a time. The constructor's arguments outlive it.
 class Learner {
  public:
@@ -85,7 +87,7 @@ class Learner {
   std::map<TimedDevice, double> MeasuredOverExpected() const;
   static constexpr size_t kMaxShownDevices = 16;
 
-  /// Alarms of DriftDetector so far.
+  /// Alarms of DriftDetector for shared plans so far.
   int64_t drifts() const;
 
  private:
@@ -93,10 +95,25 @@ class Learner {
   using ScopeKey = std::pair<std::string, TimedDevice>;
   struct RecentPlan {
     Digest key;
-    FusionMode fusion = FusionMode::kFused;
     MeasuredPlan measured;
   };
+  // A plan that was to be made again, and how fast it was before.
+  struct Move {
+    Digest old_kernels;
+    PlanCalibration old_calibration;
+    int64_t epoch = 0;  // 0: a fusion is undone
+    std::vector<int> unfused;
+    PlanTime old_time;
+    std::string voter;  // that measured it
+  };
+  // What one machine says of a canary: sums of median errors.
+  struct CanaryVotes {
+    int reports = 0;
+    double error = 0;  // with the epoch
+    double usual = 0;  // with what is in force
+  };
   struct Scope {
+    uint64_t used = 0;  // when it was used last, by the count of uses
     int64_t reports = 0;
     int64_t fitted_reports = 0;  // when a fit was tried last
     Nanoseconds next{0};         // no fit before
@@ -108,39 +125,48 @@ class Learner {
     int64_t distances = 0;
     int64_t canary_epoch = 0;  // that the following are about
     Nanoseconds canary_since{0};
-    int canary_reports = 0;
-    double canary_error = 0;  // sums of median errors: with the epoch, and with what is in force
-    double usual_error = 0;
-    // Measured plans by graph and voter, the last ones.
+    std::map<std::string, CanaryVotes> canary;  // by voter
+    // Measured plans that are alternatives of each other, by voter; their bytes.
     std::map<std::string, std::vector<RecentPlan>> plans;
+    int64_t plan_bytes = 0;
+    std::map<Digest, Move> moves;
+    // Plans that were compared with the constants in force, and the epoch of these.
+    std::map<Digest, int64_t> settled;
+    // Plans that are left alone for a while, because a change of them came to nothing.
+    std::map<Digest, Nanoseconds> rests;
+    // By epoch: changed plans that were measured faster, slower.
+    std::map<int64_t, std::pair<int, int>> verdicts;
   };
-  // A plan that was to be made again, and how fast it was before.
-  struct Move {
-    Digest old_kernels;
-    PlanCalibration old_calibration;
-    int64_t epoch = 0;
-    std::vector<int> unfused;
-    PlanTime old_time;
-    std::string voter;  // that measured it
+
+  // A report about a plan, with what was read about it before the lock was taken.
+  struct Told {
+    const StoredPlan& stored;
+    const std::vector<KernelTimings>& measured;
+    std::string voter;
+    MeasuredGroups groups;
+    std::shared_ptr<const StoredPlan> parts;  // its op-by-op plan; null: none is stored
+    MeasuredGroups parts_groups;
   };
 
   static std::vector<std::string> ScopesOf(const StoredPlan& stored, const KernelTimings& measured);
   Scope& ScopeOf(const ScopeKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NoteDrift(const std::vector<KernelTimings>& measured, const PlanCalibration& in_force,
-                 const ScopeKey& key, Scope* scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void NotePlan(const StoredPlan& stored, const MeasuredGroups& groups, std::string_view voter,
-                Scope* scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void JudgeCanary(const StoredPlan& stored, const std::vector<KernelTimings>& measured,
-                   const ScopeKey& key, Scope* scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void JudgeMove(const StoredPlan& stored, const MeasuredGroups& groups, std::string_view voter)
+  Told Read(const StoredPlan& stored, const std::vector<KernelTimings>& measured);
+  void NoteDrift(const Told& told, const PlanCalibration& in_force, const ScopeKey& key,
+                 Scope* scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void NotePlan(const Told& told, Scope* scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void JudgeCanary(const Told& told, const ScopeKey& key, Scope* scope)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AskForMove(const StoredPlan& stored, const MeasuredGroups& groups, std::string_view voter,
-                  const PlanCalibration& in_force) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AskForUndo(const StoredPlan& stored, const MeasuredGroups& groups, std::string_view voter,
-                  const KernelTimings& of, const Scope& scope)
+  void DecideCanary(const Epoch& epoch, Scope* scope, bool late)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void Want(const StoredPlan& stored, const MeasuredGroups& groups, std::string_view voter,
-            Renewal renewal) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void JudgeMove(const Told& told, const ScopeKey& key, Scope* scope)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AskForMove(const Told& told, const PlanCalibration& in_force, const ScopeKey& key,
+                  Scope* scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void AskForUndo(const Told& told, const ScopeKey& key, Scope* scope)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Want(const Told& told, const ScopeKey& key, Renewal renewal, Scope* scope)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void OnRenewed(const Digest& plan, std::string_view tenant, const RenewalOutcome& outcome);
   MeasuredGroups GroupsOf(const StoredPlan& stored, const KernelTimings& voter);
   std::string Fit(const ScopeKey& key, const CancelToken& cancel);
   void ShowShadow(const Epoch& epoch, const CancelToken& cancel);
@@ -155,13 +181,7 @@ class Learner {
   const Clock& clock_;
   mutable Mutex mutex_;
   std::map<ScopeKey, Scope> scopes_ ABSL_GUARDED_BY(mutex_);
-  std::map<Digest, Move> moves_ ABSL_GUARDED_BY(mutex_);
-  // Plans that were compared with the constants in force, and the epoch of these.
-  std::map<Digest, int64_t> settled_ ABSL_GUARDED_BY(mutex_);
-  // Plans that became slower when a fusion was undone, and how often.
-  std::map<Digest, int> stay_fused_ ABSL_GUARDED_BY(mutex_);
-  // By epoch: changed plans that were measured faster, slower.
-  std::map<int64_t, std::pair<int, int>> verdicts_ ABSL_GUARDED_BY(mutex_);
+  uint64_t uses_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t drifts_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

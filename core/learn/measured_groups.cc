@@ -1,14 +1,17 @@
 #include "core/learn/measured_groups.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <set>
 
+#include "core/benefit/calibrate/terms.h"
 #include "core/learn/texts.h"
 
 namespace fusion {
 namespace {
 
-constexpr double kMeasuredMargin = 1.1;
-constexpr double kEstimatedMargin = 1.5;
+constexpr double kMargin = 1.1;
+constexpr double kMarginUnknownSpeed = 1.5;
 constexpr size_t kLeastOthers = 4;
 
 std::string Interval(const MeasuredGroup& group) {
@@ -16,31 +19,41 @@ std::string Interval(const MeasuredGroup& group) {
                 UsText(group.us.high), ", ", group.samples, " launches)");
 }
 
-// The sum of the high ends over the nodes; nullopt if one was not measured.
-std::optional<double> PartsUs(const PlanGroup& fused, const Plan& parts,
-                              const MeasuredGroups& measured) {
+// The sum of the high ends over the nodes of `fused`; nullopt if one was not measured together with
+// it.
+std::optional<double> PartsUs(const PlanGroup& fused, const MeasuredGroup& measured,
+                              const Plan& parts, const MeasuredGroups& parts_groups) {
   double us = 0;
-  size_t found = 0;
-  for (const auto& [g, group] : measured) {
+  std::set<int> found;
+  for (const auto& [g, group] : parts_groups) {
     const std::vector<int>& nodes = parts.groups[static_cast<size_t>(g)].nodes;
     const auto within = [&](int node) {
       return std::binary_search(fused.nodes.begin(), fused.nodes.end(), node);
     };
     if (nodes.empty() || !std::all_of(nodes.begin(), nodes.end(), within)) continue;
     if (group.samples < kLeastSamples) return std::nullopt;
+    if (std::abs(group.last_report_unix_ms - measured.last_report_unix_ms) > kTogetherMs) {
+      return std::nullopt;
+    }
     us += group.us.high;
-    found += nodes.size();
+    found.insert(nodes.begin(), nodes.end());
   }
-  if (found != fused.nodes.size()) return std::nullopt;
+  if (found.size() != fused.nodes.size()) return std::nullopt;
   return us;
 }
 
-// The voter's speed, from its other groups; nullopt if there are too few.
-std::optional<double> SpeedOf(const Plan& plan, const MeasuredGroups& groups, int without) {
+// How fast the machine was: the median of measured / estimated over the groups that hold none of
+// these nodes. nullopt if there are too few.
+std::optional<double> SpeedOf(const Plan& plan, const MeasuredGroups& groups,
+                              const std::vector<int>& without) {
   std::vector<double> ratios;
-  for (const auto& [g, group] : groups) {
-    const double estimated = plan.groups[static_cast<size_t>(g)].estimate.time_us;
-    if (g != without && estimated > 0) ratios.push_back(group.us.median / estimated);
+  for (const auto& [g, measured] : groups) {
+    const PlanGroup& group = plan.groups[static_cast<size_t>(g)];
+    const bool other = std::none_of(group.nodes.begin(), group.nodes.end(), [&](int node) {
+      return std::binary_search(without.begin(), without.end(), node);
+    });
+    const double us = TimeOf(group.terms, {});  // plans may have other constants
+    if (other && us > 0) ratios.push_back(measured.us.median / us);
   }
   if (ratios.size() < kLeastOthers) return std::nullopt;
   return MedianOf(std::move(ratios)).median;
@@ -61,7 +74,9 @@ MeasuredGroups MeasuredGroupsOf(const Plan& plan, const ReadKernel& read) {
       const std::optional<KernelTimings> timings = read(kernel.key, kernel.isa);
       if (timings.has_value() && !timings->times.samples_us.empty()) {
         const std::vector<float>& us = timings->times.samples_us;
-        group = {.us = MedianOf(std::vector<double>(us.begin(), us.end())), .samples = us.size()};
+        group = {.us = MedianOf(std::vector<double>(us.begin(), us.end())),
+                 .samples = us.size(),
+                 .last_report_unix_ms = timings->last_report_unix_ms};
       }
       known = by_kernel.emplace(launch.kernel, group).first;
     }
@@ -85,27 +100,22 @@ std::optional<PlanTime> PlanTimeOf(const Plan& plan, const MeasuredGroups& group
 }
 
 std::vector<FusionToUndo> FusionsToUndo(const Plan& plan, const MeasuredGroups& groups,
-                                        const Plan* parts, const MeasuredGroups& parts_groups) {
+                                        const Plan& parts, const MeasuredGroups& parts_groups) {
   std::vector<FusionToUndo> out;
   for (const auto& [g, measured] : groups) {
     const PlanGroup& group = plan.groups[static_cast<size_t>(g)];
     if (group.nodes.size() < 2 || RunsInSequence(group.kind) || !group.registered.empty()) continue;
     if (measured.samples < kLeastSamples) continue;
-    const std::optional<double> parts_us =
-        parts == nullptr ? std::nullopt : PartsUs(group, *parts, parts_groups);
-    if (parts_us.has_value()) {
-      if (measured.us.low <= kMeasuredMargin * *parts_us) continue;
-      out.push_back({g, StrCat(kMeasuredSlower, group.label, " takes ", Interval(measured),
-                               ", its parts ", UsText(*parts_us), " at most")});
-      continue;
-    }
-    const std::optional<double> speed = SpeedOf(plan, groups, g);
-    if (!speed.has_value()) continue;
-    const double estimated = *speed * group.op_by_op.estimated_us;
-    if (!(estimated > 0) || measured.us.low <= kEstimatedMargin * estimated) continue;
+    const std::optional<double> parts_us = PartsUs(group, measured, parts, parts_groups);
+    if (!parts_us.has_value()) continue;
+    const std::optional<double> here = SpeedOf(plan, groups, group.nodes);
+    const std::optional<double> there = SpeedOf(parts, parts_groups, group.nodes);
+    const bool known = here.has_value() && there.has_value();
+    const double expected = known ? kMargin * *parts_us * std::max(*here / *there, 1.0)
+                                  : kMarginUnknownSpeed * *parts_us;
+    if (measured.us.low <= expected) continue;
     out.push_back({g, StrCat(kMeasuredSlower, group.label, " takes ", Interval(measured),
-                             ", its parts an estimated ", UsText(estimated),
-                             ", by the speed of the plan's other kernels there")});
+                             ", its parts ", UsText(*parts_us), " at most")});
   }
   return out;
 }

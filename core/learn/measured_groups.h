@@ -17,6 +17,7 @@ namespace fusion {
 struct MeasuredGroup {
   MedianInterval us;
   size_t samples = 0;
+  int64_t last_report_unix_ms = 0;
 };
 
 /// What one voter measured of the groups of a plan, by position in Plan::groups. Groups whose
@@ -54,14 +55,20 @@ inline constexpr size_t kLeastSamples = 20;
 
 /// Fused groups of `plan` that were measured slower than their nodes with one kernel each.
 ///
-/// `parts`: an op-by-op plan of the same graph and what the same voter measured of it; null: it was
-/// not measured. Where all nodes of a group were, the group must be slower than their sum by a
-/// tenth: the low end of its interval beyond the sum of their high ends. Else the estimate of the
-/// parts counts, times the voter's median of measured / estimated over the other groups, of which
-/// there must be four; the group must be slower than that by half. So a machine that is slow as a
-/// whole undoes nothing. Groups need kLeastSamples samples. Groups of one node, in sequence and of
-/// registered kernels are never undone. Pure.
+/// `parts`: an op-by-op plan of the same graph, device, numerics and hints; `parts_groups`: what
+/// the same voter measured of it. All nodes of a group must have been measured there, within
+/// kTogetherMs of the group. The group counts as slower if the low end of its interval exceeds the
+/// sum of the high ends of its parts, times a margin:
+///   - 1.1, after the times are divided by how fast the machine was in each plan (median of
+///   measured
+///     / estimated over the other groups, of which there must be four in both plans);
+///   - 1.5 where there are not so many.
+/// So neither a machine that is slow as a whole, nor one that was slow for a while, nor a wrong
+/// estimate undoes anything. Groups need kLeastSamples samples. Groups of one node, in sequence and
+/// of registered kernels are never undone. Pure.
 std::vector<FusionToUndo> FusionsToUndo(const Plan& plan, const MeasuredGroups& groups,
-                                        const Plan* parts, const MeasuredGroups& parts_groups);
+                                        const Plan& parts, const MeasuredGroups& parts_groups);
+/// An hour.
+inline constexpr int64_t kTogetherMs = 3'600'000;
 
 }  // namespace fusion

@@ -1,6 +1,7 @@
 #include "core/learn/observations.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/statistics/median_interval.h"
 #include "core/base/statistics/quantile.h"
@@ -101,7 +102,7 @@ absl::StatusOr<std::map<TimedDevice, DeviceObservations>> ReadObservations(
     std::optional<KernelTimings> found = read(key);
     if (!found.has_value() || found->times.samples_us.empty() || !counts(*found)) continue;
     TimingRecord record = RecordOf(*found);
-    if (TimeOf(record.terms, {}) <= 0) continue;
+    if (const double us = TimeOf(record.terms, {}); !(us > 0) || !std::isfinite(us)) continue;
     if (++counted > kMaxReadTimings) {
       complete = false;
       break;

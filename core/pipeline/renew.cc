@@ -25,17 +25,20 @@ void FusionPipeline::StartRenewal(const WorkPtr& asked,
   std::optional<Renewal> renewal = epochs_->Take(old->key);
   if (!renewal.has_value()) return;
   if (asked->options.lock != nullptr || old->plan.search.level > 0 || store_.IsPinned(old->key)) {
+    epochs_->OnRenewed(old->key, old->model_name, asked->options.tenant, *renewal,
+                       {.reason = "it is locked, pinned or tuned"});
     return;
   }
   const WorkPtr work =
       WithCalibration(WithUnused(asked, UnusedOf(old->plan)), renewal->calibration);
   const WorkOwner owner{.tenant = work->options.tenant, .background = true};
-  const absl::Status submitted =
-      renewals_.SubmitFor(owner, {.run = [this, work, old, renewal = *renewal] {
-                            const RenewalOutcome outcome = Renew(work, *old, renewal);
-                            epochs_->OnRenewed(old->key, old->model_name, renewal, outcome);
-                          }});
-  if (!submitted.ok()) epochs_->Want(old->key, *renewal);  // the next request tries again
+  const absl::Status submitted = renewals_.SubmitFor(
+      owner, {.run = [this, work, old, renewal = *renewal] {
+        const RenewalOutcome outcome = Renew(work, *old, renewal);
+        if (!stopping_.Check().ok()) return;  // says nothing about the plan
+        epochs_->OnRenewed(old->key, old->model_name, work->options.tenant, renewal, outcome);
+      }});
+  if (!submitted.ok()) epochs_->Want(old->key, work->options.tenant, *renewal);  // try again
 }
 
 RenewalOutcome FusionPipeline::Renew(const WorkPtr& work, const StoredPlan& old,
@@ -63,6 +66,11 @@ RenewalOutcome FusionPipeline::Renew(const WorkPtr& work, const StoredPlan& old,
   if (renewal.least_gain >= 0 && gain <= renewal.least_gain) {
     out.reason = StrCat("the estimated gain of ", PercentText(gain), " is within the noise of ",
                         PercentText(renewal.least_gain));
+    return out;
+  }
+  // Planning took a while.
+  if (store_.IsPinned(old.key)) {
+    out.reason = "it was pinned meanwhile";
     return out;
   }
   const BuiltOr built = builds_.Build(work, *planned, stopping_, nullptr, /*goes_on=*/true, owner);

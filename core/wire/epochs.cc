@@ -7,6 +7,7 @@
 #include "core/wire/basics/decode_each.h"
 #include "core/wire/basics/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
+#include "fusion/v1/measurements.pb.h"
 
 namespace fusion {
 namespace {
@@ -108,7 +109,8 @@ absl::StatusOr<LearnedDecision> DecodeDecision(const v1::LearnedDecision& wire) 
   RETURN_IF_ERROR(CheckCounted("epoch", wire.epoch()));
   absl::StatusOr<Digest> key = DigestFromWire(wire.plan_key());
   if (!key.ok()) return Annotate(key.status(), "plan_key");
-  return LearnedDecision{wire.unix_ms(), wire.epoch(), *key, wire.model_name(), wire.text()};
+  return LearnedDecision{wire.unix_ms(), wire.epoch(),      wire.tenant(),
+                         *key,           wire.model_name(), wire.text()};
 }
 
 }  // namespace
@@ -119,6 +121,7 @@ void EncodeEpochs(const EpochList& list, v1::ListEpochsResponse* out) {
     v1::LearnedDecision* wire = out->add_decisions();
     wire->set_unix_ms(decision.unix_ms);
     wire->set_epoch(decision.epoch);
+    wire->set_tenant(TextToWire(decision.tenant));
     wire->set_plan_key(DigestToWire(decision.plan_key));
     wire->set_model_name(TextToWire(decision.model_name));
     wire->set_text(TextToWire(decision.text));
@@ -132,26 +135,37 @@ absl::StatusOr<EpochList> DecodeEpochs(const v1::ListEpochsResponse& wire) {
   return out;
 }
 
-std::string EpochsToBytes(const EpochList& list) {
-  v1::ListEpochsResponse wire;
-  EncodeEpochs(list, &wire);
+std::string LearnedToBytes(const LearnedState& state) {
+  v1::StoredEpochs wire;
+  EncodeEpochs(state.list, wire.mutable_list());
+  for (const auto& [plan, epoch] : state.kept) {
+    v1::StoredKeptPlan* kept = wire.add_kept();
+    kept->set_plan_key(DigestToWire(plan));
+    kept->set_epoch(epoch);
+  }
   const std::string bytes = wire.SerializeAsString();
   return StrCat(BytesOf(Sha256(bytes)), bytes);
 }
 
-absl::StatusOr<EpochList> EpochsFromBytes(std::string_view bytes) {
+absl::StatusOr<LearnedState> LearnedFromBytes(std::string_view bytes) {
   constexpr size_t kSumBytes = 32;
   const std::string_view body = bytes.size() < kSumBytes ? "" : bytes.substr(kSumBytes);
   if (bytes.size() < kSumBytes || bytes.substr(0, kSumBytes) != BytesOf(Sha256(body))) {
     return DataLoss("epochs: the checksum does not fit the bytes");
   }
-  v1::ListEpochsResponse wire;
+  v1::StoredEpochs wire;
   if (body.size() > INT32_MAX || !wire.ParseFromArray(body.data(), static_cast<int>(body.size()))) {
-    return DataLoss("epochs: not a fusion.v1.ListEpochsResponse");
+    return DataLoss("epochs: not a fusion.v1.StoredEpochs");
   }
-  absl::StatusOr<EpochList> list = DecodeEpochs(wire);
+  absl::StatusOr<EpochList> list = DecodeEpochs(wire.list());
   if (!list.ok()) return DataLoss("epochs: ", Message(list.status()));
-  return list;
+  LearnedState out{.list = *std::move(list)};
+  for (const v1::StoredKeptPlan& kept : wire.kept()) {
+    absl::StatusOr<Digest> key = DigestFromWire(kept.plan_key());
+    if (!key.ok()) return DataLoss("epochs: kept: plan_key: ", Message(key.status()));
+    out.kept.emplace_back(*key, kept.epoch());
+  }
+  return out;
 }
 
 }  // namespace fusion

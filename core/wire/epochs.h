@@ -2,6 +2,8 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/base/status.h"
 #include "core/bundle/measured/epoch.h"
@@ -17,9 +19,18 @@ void EncodeEpochs(const EpochList& list, v1::ListEpochsResponse* out);
 /// produce.
 absl::StatusOr<EpochList> DecodeEpochs(const v1::ListEpochsResponse& wire);
 
+/// A plan that became slower when it was made again, and the epoch that it is not changed to again.
+using KeptPlan = std::pair<Digest, int64_t>;
+/// What a server has learned.
+struct LearnedState {
+  EpochList list;
+  std::vector<KeptPlan> kept;  // oldest first
+
+  bool operator==(const LearnedState&) const = default;
+};
 /// As one string for a file, with a checksum.
-std::string EpochsToBytes(const EpochList& list);
-/// Inverse of EpochsToBytes. DataLoss: other bytes.
-absl::StatusOr<EpochList> EpochsFromBytes(std::string_view bytes);
+std::string LearnedToBytes(const LearnedState& state);
+/// Inverse of LearnedToBytes. DataLoss: other bytes.
+absl::StatusOr<LearnedState> LearnedFromBytes(std::string_view bytes);
 
 }  // namespace fusion

@@ -156,6 +156,7 @@ Json EpochsJson(const EpochList& list, size_t most) {
     const LearnedDecision& d = list.decisions[i];
     decisions.push_back({{"unix_ms", d.unix_ms},
                          {"epoch", d.epoch},
+                         {"tenant", d.tenant},
                          {"plan_key", d.plan_key.ToHex()},
                          {"model", d.model_name},
                          {"text", d.text}});

@@ -83,6 +83,7 @@ struct Epoch {
 struct LearnedDecision {
   int64_t unix_ms = 0;
   int64_t epoch = 0;  // 0: not about an epoch
+  std::string tenant;  // whose plan it is; empty: shared
   Digest plan_key;
   std::string model_name;
   std::string text;

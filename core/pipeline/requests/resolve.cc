@@ -159,7 +159,8 @@ Digest PlanningKey(const Work& work) {
   if (!more.empty()) more = StrCat(" without", more);
   if (work.search != nullptr) StrAppend(&more, StrCat(" tuned ", DigestOf(*work.search).ToHex()));
   if (work.calibration.epoch > 0) {
-    StrAppend(&more, StrCat(" calibrated ", TextOf(work.calibration.factors)));
+    StrAppend(&more, StrCat(" calibrated ", work.calibration.epoch, " ",
+                           TextOf(work.calibration.factors)));
   }
   return more.empty() ? work.key : Sha256(StrCat(work.key.ToHex(), more));
 }

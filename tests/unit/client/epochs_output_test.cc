@@ -25,8 +25,8 @@ EpochList TwoEpochs() {
          .events = {{1000, EpochState::kShadow, "better"}, {2000, EpochState::kActive, "proven"}},
          .plans = {{Sha256("p"), "bert", 20, 10, "changed"}}});
   }
-  list.decisions.push_back({3000, 2, Sha256("p"), "bert", "made again"});
-  list.decisions.push_back({1000, 0, Sha256("q"), "", "not fused"});
+  list.decisions.push_back({3000, 2, "", Sha256("p"), "bert", "made again"});
+  list.decisions.push_back({1000, 0, "", Sha256("q"), "", "not fused"});
   return list;
 }
 

@@ -302,7 +302,7 @@ TEST(Pages, EpochsShowEvidenceAndHistoryAndNamesStayText) {
                            .plans = {{Sha256("p"), kHostileName, 20, 10, kHostileName}}});
   }
   for (int i = 0; i < 300; ++i) {
-    list.decisions.push_back({1000, 3, Sha256("p"), kHostileName, kHostileName});
+    list.decisions.push_back({1000, 3, kHostileName, Sha256("p"), kHostileName, kHostileName});
   }
   const std::string page = Framed(EpochsContent(list));
   ExpectHarmless(page);

@@ -27,7 +27,7 @@ EpochList SampleEpochs() {
        .after = score,
        .events = {{1, EpochState::kShadow, "why"}, {2, EpochState::kRolledBack, "so"}},
        .plans = {{Sha256("p"), "m", 20, 10, "changed"}}});
-  list.decisions.push_back({5, 4, Sha256("p"), "m", "made again"});
+  list.decisions.push_back({5, 4, "t", Sha256("p"), "m", "made again"});
   return list;
 }
 
@@ -38,7 +38,8 @@ TEST(EpochsWire, EveryFieldArrives) {
   absl::StatusOr<EpochList> out = DecodeEpochs(wire);
   ASSERT_TRUE(out.ok()) << out.status();
   EXPECT_EQ(*out, SampleEpochs());
-  EXPECT_EQ(EpochsFromBytes(EpochsToBytes(SampleEpochs())).value(), SampleEpochs());
+  const LearnedState state{SampleEpochs(), {{Sha256("p"), 3}, {Sha256("q"), 0}}};
+  EXPECT_EQ(LearnedFromBytes(LearnedToBytes(state)).value(), state);
 }
 
 TEST(EpochsWire, EveryStateHasANameAndAWireValue) {
@@ -81,12 +82,12 @@ TEST(EpochsWire, BadFieldsAreRefusedByName) {
 }
 
 TEST(EpochsWire, OtherBytesAreDamage) {
-  const std::string bytes = EpochsToBytes(SampleEpochs());
+  const std::string bytes = LearnedToBytes({SampleEpochs(), {{Sha256("p"), 3}}});
   for (size_t at = 0; at < bytes.size(); at += 7) {
     std::string other = bytes;
     other[at] = static_cast<char>(other[at] ^ 0x20);
-    EXPECT_TRUE(absl::IsDataLoss(EpochsFromBytes(other).status())) << at;
-    EXPECT_TRUE(absl::IsDataLoss(EpochsFromBytes(bytes.substr(0, at)).status())) << at;
+    EXPECT_TRUE(absl::IsDataLoss(LearnedFromBytes(other).status())) << at;
+    EXPECT_TRUE(absl::IsDataLoss(LearnedFromBytes(bytes.substr(0, at)).status())) << at;
   }
 }
 
