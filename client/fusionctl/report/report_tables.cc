@@ -19,9 +19,9 @@ std::string RatioText(const std::optional<double>& ratio) {
   return ratio ? ShortNumber(*ratio) : "-";
 }
 
-// "all in one kernel" for a launch that computes whole layers.
+// A launch may compute whole layers.
 std::string SectionText(SectionSet sections) {
-  return sections == kEverySection ? "whole layers in one" : SectionNames(sections);
+  return sections == kEverySection ? "QKV to FFN in one" : SectionNames(sections);
 }
 
 std::string KernelsText(int64_t apart, int64_t fused) { return StrCat(apart, " -> ", fused); }
@@ -44,12 +44,6 @@ std::string OpByOpSentence(const PlanReport& plan) {
   if (!speedup->measured) return StrCat(times, ", both estimated.");
   return StrCat(times, ", both measured (plan ", ShortKey(plan.op_by_op_plan), ", ",
                 Count(plan.op_by_op_runs.calls, "run"), ").");
-}
-
-// "(93.1 % saved)", or how much more it is.
-std::string SavedText(int64_t bytes, int64_t whole) {
-  return bytes > whole ? StrCat(" (", BytesText(bytes - whole), " more)")
-                       : StrCat(" (", SavedPartText(bytes, whole), " saved)");
 }
 
 // " (93.1 % saved)", or how much more it is.
