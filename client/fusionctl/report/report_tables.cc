@@ -19,9 +19,9 @@ std::string RatioText(const std::optional<double>& ratio) {
   return ratio ? ShortNumber(*ratio) : "-";
 }
 
-// "all in one kernel" for a launch that computes whole layers.
+// A launch may compute whole layers.
 std::string SectionText(SectionSet sections) {
-  return sections == kEverySection ? "whole layers in one" : SectionNames(sections);
+  return sections == kEverySection ? "QKV to FFN in one" : SectionNames(sections);
 }
 
 std::string KernelsText(int64_t apart, int64_t fused) { return StrCat(apart, " -> ", fused); }
