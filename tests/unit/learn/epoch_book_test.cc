@@ -42,14 +42,17 @@ TEST_F(EpochBookTest, EpochsOutliveTheProcess) {
   {
     auto book = Open();
     const int64_t number = book->Add(Fitted(2), EpochState::kShadow, "because");
-    EXPECT_TRUE(book->Advance(number, EpochState::kActive, "good").ok());
+    EXPECT_TRUE(book->Advance(number, EpochState::kShadow, EpochState::kActive, "good").ok());
     book->NotePlan(number, {.plan_key = Sha256("p"), .model_name = "m", .verdict = "changed"});
     book->Log({.epoch = number, .plan_key = Sha256("p"), .text = "made again"});
+    book->Keep(Sha256("k"), 7);
     before = book->List(std::nullopt);
   }
   auto book = Open();
   EXPECT_EQ(book->List(std::nullopt), before);
   EXPECT_EQ(book->InForce("", kToy).factors.memory, 2);
+  EXPECT_TRUE(book->IsKept(Sha256("k"), 7));
+  EXPECT_FALSE(book->IsKept(Sha256("k"), 8));
   EXPECT_EQ(book->Add(Fitted(3), EpochState::kRejected, "no"), 2) << "numbers are never reused";
 }
 
@@ -72,7 +75,7 @@ TEST_F(EpochBookTest, OneIsActiveAndWhatWasRetiredComesBack) {
   const int64_t first = book->Add(Fitted(2), EpochState::kActive, "1");
   const int64_t second = book->Add(Fitted(3), EpochState::kShadow, "2");
   EXPECT_EQ(book->InForce("", kToy).epoch, first);
-  EXPECT_TRUE(book->Advance(second, EpochState::kActive, "better").ok());
+  EXPECT_TRUE(book->Advance(second, EpochState::kShadow, EpochState::kActive, "better").ok());
   EXPECT_EQ(book->InForce("", kToy).epoch, second);
   EXPECT_EQ(book->List(std::nullopt).epochs[1].state(), EpochState::kRetired);
   EXPECT_EQ(book->Stats().epochs[EpochState::kActive], 1);
@@ -116,13 +119,13 @@ TEST_F(EpochBookTest, ItStaysSmall) {
     book->Log({.plan_key = Sha256("p"), .text = "text"});
     book->NotePlan(active, {.plan_key = Sha256(StrCat(i))});
   }
-  for (size_t i = 0; i < 2 * EpochBook::kMaxRenewals; ++i) book->Want(Sha256(StrCat(i)), {});
+  for (size_t i = 0; i < 2 * EpochBook::kMaxRenewals; ++i) book->Want(Sha256(StrCat(i)), "t", {});
   const EpochList list = book->List(std::nullopt);
-  EXPECT_THAT(list.epochs, SizeIs(EpochBook::kMaxEpochs));
+  EXPECT_THAT(list.epochs, SizeIs(1 + EpochBook::kMaxRejected));
   EXPECT_EQ(list.epochs.back().number, active) << "what is in force stays";
   EXPECT_THAT(list.epochs.back().plans, SizeIs(Epoch::kMaxPlans));
   EXPECT_THAT(list.decisions, SizeIs(EpochBook::kMaxDecisions));
-  EXPECT_EQ(book->wanted(), static_cast<int64_t>(EpochBook::kMaxRenewals));
+  EXPECT_EQ(book->wanted(), static_cast<int64_t>(EpochBook::kMaxRenewalsOfTenant));
 }
 
 TEST_F(EpochBookTest, ARenewalIsHandedOutOnceAndItsOutcomeIsLogged) {
@@ -130,13 +133,13 @@ TEST_F(EpochBookTest, ARenewalIsHandedOutOnceAndItsOutcomeIsLogged) {
   const Digest plan = Sha256("p");
   EXPECT_FALSE(book->IsWanted(plan));
   const int64_t epoch = book->Add(Fitted(2), EpochState::kActive, "");
-  book->Want(plan, {.calibration = {epoch, {.memory = 2}}});
+  book->Want(plan, "", {.calibration = {epoch, {.memory = 2}}});
   EXPECT_TRUE(book->IsWanted(plan));
   const std::optional<Renewal> renewal = book->Take(plan);
   ASSERT_TRUE(renewal.has_value());
   EXPECT_FALSE(book->Take(plan).has_value());
-  book->OnRenewed(plan, "m", *renewal, {.changed = true, .old_us = 20, .new_us = 10});
-  book->OnRenewed(plan, "m", *renewal, {.old_us = 20, .new_us = 20, .reason = "the same"});
+  book->OnRenewed(plan, "m", "", *renewal, {.changed = true, .old_us = 20, .new_us = 10});
+  book->OnRenewed(plan, "m", "", *renewal, {.old_us = 20, .new_us = 20, .reason = "the same"});
   EXPECT_EQ(book->Stats().renewals_changed, 1);
   EXPECT_EQ(book->Stats().renewals_kept, 1);
   const EpochList list = book->List(std::nullopt);
@@ -144,6 +147,61 @@ TEST_F(EpochBookTest, ARenewalIsHandedOutOnceAndItsOutcomeIsLogged) {
   EXPECT_EQ(list.decisions[1].text, "made again, estimated 20 us -> 10 us");
   EXPECT_EQ(list.decisions[0].text, "stays as it is: the same");
   EXPECT_EQ(list.epochs[0].plans.at(0).verdict, "stays: the same");
+}
+
+TEST_F(EpochBookTest, ATenantDisplacesNothingOfOthers) {
+  auto book = Open();
+  const int64_t shared = book->Add(Fitted(2), EpochState::kActive, "");
+  for (size_t i = 0; i < 2 * EpochBook::kMaxEpochs; ++i) {
+    Epoch epoch = Fitted(3, "mallory");
+    epoch.device.threads = static_cast<int>(i) + 1;
+    book->Add(epoch, EpochState::kActive, "");
+  }
+  for (size_t i = 0; i < 2 * EpochBook::kMaxRenewals; ++i) {
+    book->Want(Sha256(StrCat(i)), "mallory", {});
+  }
+  EXPECT_EQ(book->InForce("", kToy).epoch, shared);
+  EXPECT_TRUE(book->Want(Sha256("a plan"), "", {}));
+  EXPECT_TRUE(book->IsWanted(Sha256("a plan")));
+}
+
+TEST_F(EpochBookTest, WhatWasRolledBackMeanwhileDoesNotAdvance) {
+  auto book = Open();
+  const int64_t number = book->Add(Fitted(2), EpochState::kShadow, "");
+  EXPECT_TRUE(book->RollBack(number, "an operator").ok());
+  const absl::Status late =
+      book->Advance(number, EpochState::kShadow, EpochState::kCanary, "it would change 0 plans");
+  EXPECT_EQ(late.code(), absl::StatusCode::kFailedPrecondition);
+  EXPECT_EQ(book->Get(number)->state(), EpochState::kRolledBack);
+  EXPECT_EQ(book->LastRolledBack("", kToy)->number, number);
+}
+
+TEST_F(EpochBookTest, ARenewalThatNobodyAsksForIsForgotten) {
+  auto book = Open();
+  book->Want(Sha256("p"), "", {});
+  clock_.Advance(EpochBook::kRenewalWait + std::chrono::seconds(1));
+  EXPECT_FALSE(book->IsWanted(Sha256("p")));
+  EXPECT_FALSE(book->Take(Sha256("p")).has_value());
+}
+
+TEST_F(EpochBookTest, AFullDiskLosesNothingOnceThereIsRoom) {
+  const std::string missing = scratch_.path() + "/not/there";
+  path_ = missing + "/epochs";
+  auto book = Open();
+  book->Add(Fitted(2), EpochState::kActive, "");
+  book->Flush();
+  EXPECT_FALSE(std::filesystem::exists(path_));
+  std::filesystem::create_directories(missing);
+  book->Flush();
+  EXPECT_EQ(Open()->InForce("", kToy).factors.memory, 2);
+}
+
+TEST_F(EpochBookTest, PlansOfATenantWithoutEpochsTryTheSharedCanary) {
+  auto book = Open(100);
+  const int64_t canary = book->Add(Fitted(2), EpochState::kCanary, "");
+  EXPECT_EQ(book->ForNewPlan("a", kToy, Sha256("p")).epoch, canary);
+  const int64_t own = book->Add(Fitted(3, "a"), EpochState::kActive, "");
+  EXPECT_EQ(book->ForNewPlan("a", kToy, Sha256("p")).epoch, own);
 }
 
 }  // namespace

@@ -18,6 +18,7 @@ namespace {
 using testing::Contains;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr int kModels = 8;
@@ -54,7 +55,8 @@ class LearnerTest : public testing::Test {
 
   // A plan of some kernels, one launch each. `version`: other kernels for the same graph.
   std::shared_ptr<const StoredPlan> Put(int model, PlanCalibration calibration = {},
-                                        int version = 0, FusionMode mode = FusionMode::kFused) {
+                                        int version = 0, FusionMode mode = FusionMode::kFused,
+                                        const std::string& tenant = "") {
     Plan plan;
     plan.target = "toy";
     plan.isa = "avx2";
@@ -76,6 +78,7 @@ class LearnerTest : public testing::Test {
     }
     FieldHasher key;
     key.Add("graph", StrCat("graph ", model)).Add("fusion", static_cast<int64_t>(mode));
+    if (!tenant.empty()) key.Add("tenant", tenant);
     auto stored =
         std::make_shared<StoredPlan>(MakeStoredPlan(key.bytes(), plan, 1, StrCat("model ", model)));
     EXPECT_TRUE(store_.PutBundle({.plan = stored, .kernels = {}}).ok());
@@ -205,6 +208,11 @@ TEST_F(LearnerTest, ADriftIsNoticedWithinThreeHundredReportsAndFitted) {
   }
   RecordProperty("reports", reports);
   EXPECT_EQ(learner->drifts(), 1) << reports;
+  EXPECT_THAT(Epochs(), IsEmpty());
+  Report(*learner, 400, {.element = 1.6, .memory = 1.6});
+  clock_.Advance(LearnerOptions().first_pause);
+  Tick(*learner);
+  EXPECT_THAT(Epochs(), Not(IsEmpty())) << "a drift brings a fit forward";
 }
 
 TEST_F(LearnerTest, AConstantDeviceNeverDrifts) {
@@ -276,7 +284,9 @@ TEST_F(LearnerTest, APlanThatBecomesSlowerIsMadeAsBeforeAndItsEpochIsRolledBack)
 
 TEST_F(LearnerTest, AFusionThatIsThreeTimesSlowerIsUndoneWithinFiftyReports) {
   auto learner = MakeLearner();
+  const auto parts = Put(1, {}, /*version=*/2, FusionMode::kOpByOp);
   const auto plan = Put(1);
+  for (int i = 0; i < 25; ++i) Report(*learner, *parts, {}, 0.1);
   int reports = 0;
   while (reports < 50 && !book_->IsWanted(plan->key)) {
     Report(*learner, *plan, {}, 0.1, "t", true, {{2, 3.0}});
@@ -293,12 +303,101 @@ TEST_F(LearnerTest, AFusionThatIsThreeTimesSlowerIsUndoneWithinFiftyReports) {
 
 TEST_F(LearnerTest, TenThousandNoisyReportsUndoNothing) {
   auto learner = MakeLearner();
-  // Of a machine that is slow as a whole, and with parts that would be hardly slower.
+  // Of a machine that is slow as a whole, slower still for a while, with parts that are as fast,
+  // and with a kernel whose estimate is 2.8 times too short.
+  const auto parts = Put(1, {}, /*version=*/2, FusionMode::kOpByOp);
+  const auto plan = Put(1);
   for (int i = 0; i < 10'000; ++i) {
-    Report(*learner, *Put(i % 4), {.launch = 3, .element = 3, .memory = 3}, 0.3);
+    const double speed = i / 100 % 2 == 0 ? 3 : 4;
+    const CostFactors slow{.launch = speed, .element = speed, .memory = speed};
+    Report(*learner, i / 50 % 4 == 0 ? *parts : *plan, slow, 0.3, "t", true, {{2, 2.8}});
+    ASSERT_EQ(book_->wanted(), 0) << i;
   }
-  EXPECT_EQ(book_->wanted(), 0);
   EXPECT_THAT(book_->List(std::nullopt).decisions, IsEmpty());
+}
+
+TEST_F(LearnerTest, WithoutMeasuredPartsNothingIsUndone) {
+  auto learner = MakeLearner();
+  const auto plan = Put(1);
+  for (int i = 0; i < 200; ++i) Report(*learner, *plan, {}, 0.1, "t", true, {{2, 10.0}});
+  EXPECT_EQ(book_->wanted(), 0);
+}
+
+TEST_F(LearnerTest, ATenantRollsBackNoSharedEpoch) {
+  auto learner = MakeLearner();
+  const CostFactors truth{.memory = 2};
+  Report(*learner, 8 * 30, truth);
+  Tick(*learner);
+  clock_.Advance(LearnerOptions().canary_wait);
+  Tick(*learner);
+  const PlanCalibration shared = book_->InForce("", kToyDevice);
+  ASSERT_GT(shared.epoch, 0);
+  ASSERT_EQ(book_->InForce("mallory", kToyDevice), shared);
+  for (int model = 30; model < 36; ++model) {
+    const auto plan = Put(model, {}, 0, FusionMode::kFused, "mallory");
+    for (int i = 0; i < 25; ++i) Report(*learner, *plan, truth, 0.02, "mallory", false);
+    ASSERT_TRUE(book_->Take(plan->key).has_value()) << model;
+    const auto made = Put(model, shared, /*version=*/1, FusionMode::kFused, "mallory");
+    for (int i = 0; i < 25; ++i) {
+      Report(*learner, *made, {.element = 50, .memory = 50}, 0.02, "mallory", false);
+    }
+  }
+  EXPECT_EQ(book_->InForce("", kToyDevice), shared);
+  EXPECT_EQ(book_->Get(shared.epoch)->state(), EpochState::kActive);
+}
+
+TEST_F(LearnerTest, ATenantWithManyDevicesDisplacesNothingShared) {
+  auto learner = MakeLearner();
+  Report(*learner, 80, {.memory = 2});
+  KernelTimings timing{.device = {"toy", "avx2", 1}, .tenant = "mallory"};
+  for (int threads = 1; threads < 2000; ++threads) {
+    timing.device.threads = threads;
+    learner->OnTiming(timing);
+  }
+  Tick(*learner);
+  ASSERT_THAT(Epochs(), SizeIs(1));
+  EXPECT_EQ(States().front(), "canary");
+}
+
+TEST_F(LearnerTest, PlansOfACanaryStayUntilItIsJudged) {
+  auto learner = MakeLearner();
+  const CostFactors truth{.memory = 2};
+  Report(*learner, 80, truth);
+  Tick(*learner);
+  const auto made = Put(20, book_->ForNewPlan("", kToyDevice, Sha256("new")));
+  ASSERT_GT(made->plan.calibration.epoch, 0);
+  // Another machine has measured its kernels often before.
+  for (int i = 0; i < LearnerOptions().canary_reports - 1; ++i) Report(*learner, *made, truth);
+  for (size_t k = 0; k < made->plan.kernels.size(); ++k) {
+    KernelTimings all{.device = kToyDevice, .kernel = made->plan.kernels[k].key};
+    all.machine = "m";
+    all.tenant = "t";
+    all.trusted = true;
+    KernelTimings known = *timings_.Get(KeyOf(all));
+    known.times.samples_us.resize(40, known.times.samples_us.front());
+    ASSERT_TRUE(timings_.Put(KeyOf(known), known).ok());
+  }
+  Report(*learner, *made, truth);
+  EXPECT_EQ(States().front(), "active");
+  EXPECT_EQ(book_->wanted(), 0);
+}
+
+TEST_F(LearnerTest, WhatWasRolledBackIsNotTriedAgainAtOnce) {
+  auto learner = MakeLearner();
+  const CostFactors truth{.memory = 2};
+  Report(*learner, 8 * 30, truth);
+  Tick(*learner);
+  clock_.Advance(LearnerOptions().canary_wait);
+  Tick(*learner);
+  ASSERT_EQ(States().front(), "active");
+  ASSERT_TRUE(book_->RollBack(Epochs().front().number, "an operator").ok());
+  for (int round = 0; round < 5; ++round) {
+    Report(*learner, 200, truth);
+    clock_.Advance(std::chrono::hours(1));
+    Tick(*learner);
+  }
+  EXPECT_EQ(book_->InForce("", kToyDevice).epoch, 0);
+  EXPECT_THAT(Epochs(), SizeIs(1));
 }
 
 TEST_F(LearnerTest, BesideMeasuredPartsNoiseUndoesNothingAndASlowFusionIsUndone) {
