@@ -98,8 +98,8 @@ Markup EpochSection(const Epoch& epoch) {
   about = about + Words(StrCat(". Fitted to ", epoch.kernels,
                                " kernels. Measured cost / cost by "
                                "the device spec:"));
-  return Section(heading, Paragraph(about) + FactorFacts(epoch.factors) + ScoreTable(epoch) +
-                              EventTable(epoch) + PlanTable(epoch));
+  return PageSection(heading, Paragraph(about) + FactorFacts(epoch.factors) + ScoreTable(epoch) +
+                                  EventTable(epoch) + PlanTable(epoch));
 }
 
 }  // namespace
@@ -130,7 +130,7 @@ Markup EpochsContent(const EpochList& list) {
     table.Add({PlanLink(d.plan_key), Foreign(d.model_name, 60), Words(WhenText(d.unix_ms)),
                Words(d.epoch == 0 ? "-" : StrCat(d.epoch)), Foreign(d.text, 400)});
   }
-  return out + Section("Decisions", table.Show("There are none."));
+  return out + PageSection("Decisions", table.Show("There are none."));
 }
 
 }  // namespace fusion

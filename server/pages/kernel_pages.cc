@@ -119,8 +119,8 @@ Markup Device(const DeviceAccuracy& device) {
       StrCat(Count(device.kernels, "kernel"), " of ", Count(device.models, "model"), ", ",
              Count(static_cast<int64_t>(device.machines.size()), "machine"),
              device.complete ? "." : "; only the newest measurements are read.");
-  return Section(heading, Paragraph(Words(of)) + ErrorTable(device) + ConstantTable(device) +
-                              ClassTable(device) + MachineTable(device));
+  return PageSection(heading, Paragraph(Words(of)) + ErrorTable(device) + ConstantTable(device) +
+                                  ClassTable(device) + MachineTable(device));
 }
 
 }  // namespace
@@ -178,13 +178,13 @@ Markup KernelContent(const KernelArtifact& kernel) {
   Markup out =
       facts.Show() +
       Paragraph(Words("Key: ") + Markup{"<code>"} + Words(kernel.key.ToHex()) + Markup{"</code>"}) +
-      Section("Source", Verbatim("Source of the kernel", kernel.source, kTextBytes)) +
-      Section("Schedule", Verbatim("Schedule of the kernel", kernel.schedule, kTextBytes));
+      PageSection("Source", Verbatim("Source of the kernel", kernel.source, kTextBytes)) +
+      PageSection("Schedule", Verbatim("Schedule of the kernel", kernel.schedule, kTextBytes));
   if (!kernel.reference.empty()) {
-    out = out + Section("What it was compared with",
-                        Verbatim("Program of the evaluator", kernel.reference, kTextBytes));
+    out = out + PageSection("What it was compared with",
+                            Verbatim("Program of the evaluator", kernel.reference, kTextBytes));
   }
-  return out + Section("Compiler", Verbatim("Commands", kernel.compiler, kTextBytes));
+  return out + PageSection("Compiler", Verbatim("Commands", kernel.compiler, kTextBytes));
 }
 
 Markup AccuracyContent(const std::vector<DeviceAccuracy>& devices,

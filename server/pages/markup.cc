@@ -140,7 +140,7 @@ void FigureList::Add(std::string_view name, const Markup& value, const Markup& n
 
 Markup FigureList::Show() const { return {StrCat("<dl class=\"figures\">\n", items_, "</dl>\n")}; }
 
-Markup Section(std::string_view heading, const Markup& content) {
+Markup PageSection(std::string_view heading, const Markup& content) {
   return {StrCat("<section>\n<h2>", Words(heading).html, "</h2>\n", content.html, "</section>\n")};
 }
 

@@ -81,7 +81,7 @@ class FigureList {
 };
 
 /// A section with a heading of level 2.
-Markup Section(std::string_view heading, const Markup& content);
+Markup PageSection(std::string_view heading, const Markup& content);
 Markup Paragraph(const Markup& content);
 /// Text in which spaces and line ends stay; at most `most_bytes` of it, with a note where it is
 /// cut.

@@ -259,9 +259,9 @@ EarlierCounts CountsOf(const ServerStatus& status) {
 
 Markup OverviewContent(const ServerStatus& status, const ServerSnapshot& now,
                        const std::optional<EarlierCounts>& before) {
-  return Figures(status, now, before) + Section("Calls", CallTable(status, before)) +
-         Section("Plans that take most time", TopTable(status)) +
-         Section("Cache", CacheTable(status)) + Section("Store", StoreTable(status));
+  return Figures(status, now, before) + PageSection("Calls", CallTable(status, before)) +
+         PageSection("Plans that take most time", TopTable(status)) +
+         PageSection("Cache", CacheTable(status)) + PageSection("Store", StoreTable(status));
 }
 
 Markup QueueContent(const ServerStatus& status, const ServerSnapshot& now) {
@@ -272,8 +272,9 @@ Markup QueueContent(const ServerStatus& status, const ServerSnapshot& now) {
   facts.Add("Plannings ended for lack of memory", StrCat(now.plannings_ended));
   facts.Add("Connections refused", StrCat(now.connections_refused));
   facts.Add("Connections closed by limits", StrCat(now.connections_closed));
-  return Section("Limits", LimitTable(status, now)) + Section("Refusals", RefusedTable(status)) +
-         Section("Tenants", TenantTable(now)) + Section("Since the start", facts.Show());
+  return PageSection("Limits", LimitTable(status, now)) +
+         PageSection("Refusals", RefusedTable(status)) + PageSection("Tenants", TenantTable(now)) +
+         PageSection("Since the start", facts.Show());
 }
 
 Markup WorkersContent(const ServerSnapshot& now, std::string_view compiler, std::string_view isas) {
@@ -293,10 +294,10 @@ Markup WorkersContent(const ServerSnapshot& now, std::string_view compiler, std:
   searches.Add("Times reused", StrCat(now.searches.recalled));
   searches.Add("Kernels with other tiles than the model's", StrCat(now.searches.changed));
   searches.Add("Searches cut short", StrCat(now.searches.cut_short));
-  return Section("Workers", facts.Show()) + Section("Kernels", OutcomeTable(now)) +
-         Section("Quarantine", QuarantineTable(now.quarantine)) +
-         Section("Registered kernels", RegisteredTable(now.registered)) +
-         Section("Timed tiles", searches.Show());
+  return PageSection("Workers", facts.Show()) + PageSection("Kernels", OutcomeTable(now)) +
+         PageSection("Quarantine", QuarantineTable(now.quarantine)) +
+         PageSection("Registered kernels", RegisteredTable(now.registered)) +
+         PageSection("Timed tiles", searches.Show());
 }
 
 }  // namespace fusion

@@ -161,7 +161,7 @@ Markup Fallbacks(const Plan& plan) {
     table.Add({Words(StrCat("pass ", pass.pass)), Foreign(pass.reason)});
   }
   if (table.rows() == 0) return {};
-  return Section("Avoided", table.Show(""));
+  return PageSection("Avoided", table.Show(""));
 }
 
 }  // namespace
@@ -225,9 +225,9 @@ Markup PlansContent(const PlanPage& page, bool first, int64_t now_unix_ms) {
 
 Markup PlanContent(const PlanView& view) {
   const Plan& plan = view.stored->plan;
-  return Figures(view) + Facts(view) + Section("Graph and groups", Picture(view)) +
-         Section("Groups", Groups(view)) + Fallbacks(plan) +
-         Section("Decisions", LedgerContent(plan));
+  return Figures(view) + Facts(view) + PageSection("Graph and groups", Picture(view)) +
+         PageSection("Groups", Groups(view)) + Fallbacks(plan) +
+         PageSection("Decisions", LedgerContent(plan));
 }
 
 }  // namespace fusion

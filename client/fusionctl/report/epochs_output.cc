@@ -59,7 +59,7 @@ std::string EpochText(const Epoch& epoch) {
       Count(epoch.kernels, "kernel"), "\n", EvidenceText(epoch), "  measured / spec: ",
       StrJoin(
           Named(epoch.factors), ", ",
-          [](const auto& named) { return StrCat(named.first, " ", SpeedupText(named.second)); }),
+          [](const auto& named) { return StrCat(named.first, " ", FactorText(named.second)); }),
       "\n");
   for (const EpochEvent& event : epoch.events) {
     StrAppend(&out, StrCat("  ", TimeText(event.unix_ms), " ", EpochStateName(event.state), ": ",
