@@ -11,8 +11,8 @@ namespace fusion {
 inline constexpr size_t kMaxReportIdBytes = 32;
 /// Highest ReportOrigin::clock_ghz.
 inline constexpr double kMaxClockGhz = 20;
-/// Samples that were measured under more background load are not kept. Chosen, not measured: with a
-/// fifth of the machine at work for others, its shared caches, memory and clock are not those that
+/// Samples that were measured under more background load are not kept. Chosen, not measured: with
+/// half of the machine at work for others, its shared caches, memory and clock are not those that
 /// the benefit model estimates for.
 inline constexpr double kMaxBackgroundLoad = 0.5;
 
