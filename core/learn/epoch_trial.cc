@@ -132,7 +132,7 @@ std::string Objection(const Score& old, const Score& now) {
     return StrCat("the regret of ", b.choices, " choices rises from ", ErrorText(a.regret), " to ",
                   ErrorText(b.regret));
   }
-  if (b.rank < a.rank - 0.01) {
+  if (b.rank < a.rank - 0.02) {
     return StrCat("the rank correlation falls from ", std::round(1000 * a.rank) / 1000, " to ",
                   std::round(1000 * b.rank) / 1000);
   }

@@ -47,7 +47,7 @@ inline constexpr double kLeastChange = 0.02;
 ///   - the median error of kernels, or the regret of choices, falls: the error by at least a tenth
 ///     of itself and 0.01, the regret by at least 0.002;
 ///   - neither rises: the error by 0.005, its 90 % quantile by 0.05, the regret by 0.001;
-///   - the rank correlation falls by at most 0.01;
+///   - the rank correlation falls by at most 0.02;
 ///   - the median error of no class (bound and form of the kernel) with kLeastOfClass timings rises
 ///     by more than 0.03.
 /// The thresholds are chosen: noise of +-30 % in single reports stays below them.

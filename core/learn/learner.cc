@@ -210,7 +210,8 @@ void Learner::OnReport(const StoredPlan& stored, const std::vector<KernelTimings
     const auto rest = scope.rests.find(stored.key);
     if (rest != scope.rests.end() && clock_.Now() < rest->second) continue;
     AskForUndo(told, key, &scope);
-    AskForMove(told, in_force, key, &scope);
+    AskForMove(told, book_.InForce(tenant, device), key,
+               &scope);  // a canary may have become active
   }
 }
 

@@ -21,7 +21,7 @@ using testing::IsEmpty;
 using testing::Not;
 using testing::SizeIs;
 
-constexpr char kHostile[] = "a|b `c` *d* <e> \\| [f](g) \n# h \x1b[31m";
+constexpr char kHostileText[] = "a|b `c` *d* <e> \\| [f](g) \n# h \x1b[31m";
 
 // A layer in two kernels; of the first the parts were measured too.
 PlanReport Layer() {
@@ -44,7 +44,7 @@ PlanReport Layer() {
                    .op_by_op_measured_us = 90,
                    .sections = kQkvSection},
                   {.kernel_key = Sha256("two"),
-                   .label = kHostile,
+                   .label = kHostileText,
                    .launches = 1,
                    .nodes = 9,
                    .measured = {.calls = 10, .samples = 9, .median_us = 180},
@@ -168,8 +168,8 @@ size_t CellsOfRow(std::string_view row) {
 
 TEST(ReportMarkdown, TablesAreWellFormedWhateverIsInThem) {
   PlanReport plan = Layer();
-  plan.model_name = kHostile;
-  plan.devices = {kHostile};
+  plan.model_name = kHostileText;
+  plan.devices = {kHostileText};
   const std::string text = ReportMarkdown({plan});
   size_t cells = 0;
   int tables = 0;

@@ -152,7 +152,7 @@ TEST_F(LatencyBookTest, EqualReportsAtOnceCountOnce) {
 TEST_F(LatencyBookTest, UnderBackgroundLoadCallsAreCountedOnly) {
   const LatencyReport report = ReportOn(Store("graph"));
   EXPECT_EQ(book_.Add(report, {.background_load = kMaxBackgroundLoad}, "a")->samples, 5);
-  EXPECT_EQ(book_.Add(report, {.background_load = 0.5}, "a")->samples, 0);
+  EXPECT_EQ(book_.Add(report, {.background_load = 0.6}, "a")->samples, 0);
   const PlanReport seen = Reports().at(0);
   EXPECT_EQ(seen.runs.calls, 10);
   EXPECT_EQ(seen.runs.samples, 1);
