@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "client/client.h"
-#include "client/latency_reporter.h"
+#include "client/reports/latency_reporter.h"
 #include "client/probe/once.h"
 #include "core/runtime/executor.h"
 

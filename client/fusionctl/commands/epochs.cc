@@ -3,9 +3,9 @@
 #include "client/admin_client.h"
 #include "client/fusionctl/args/arguments.h"
 #include "client/fusionctl/commands/commands.h"
-#include "client/fusionctl/report/epochs_output.h"
 #include "client/fusionctl/output/print.h"
 #include "client/fusionctl/output/terminal.h"
+#include "client/fusionctl/report/epochs_output.h"
 #include "client/fusionctl/service/session.h"
 
 namespace fusion {

@@ -57,9 +57,8 @@ std::string EpochText(const Epoch& epoch) {
       epoch.device.target, ", ", epoch.device.isa, ", ", Count(epoch.device.threads, "thread"),
       epoch.tenant.empty() ? "" : StrCat(", plans of tenant ", epoch.tenant), ", fitted to ",
       Count(epoch.kernels, "kernel"), "\n", EvidenceText(epoch), "  measured / spec: ",
-      StrJoin(
-          Named(epoch.factors), ", ",
-          [](const auto& named) { return StrCat(named.first, " ", FactorText(named.second)); }),
+      StrJoin(Named(epoch.factors), ", ",
+              [](const auto& named) { return StrCat(named.first, " ", FactorText(named.second)); }),
       "\n");
   for (const EpochEvent& event : epoch.events) {
     StrAppend(&out, StrCat("  ", TimeText(event.unix_ms), " ", EpochStateName(event.state), ": ",

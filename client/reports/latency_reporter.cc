@@ -1,4 +1,4 @@
-#include "client/latency_reporter.h"
+#include "client/reports/latency_reporter.h"
 
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 #include <optional>
 #include <thread>
 
-#include "client/background_load.h"
+#include "client/reports/background_load.h"
 #include "core/base/threads/cancel.h"
 #include "core/base/threads/mutex.h"
 #include "core/bundle/measured/report_origin.h"

@@ -1,4 +1,4 @@
-#include "client/background_load.h"
+#include "client/reports/background_load.h"
 
 #include <sys/resource.h>
 #include <unistd.h>
