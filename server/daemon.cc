@@ -145,7 +145,6 @@ class RunningDaemon final : public Daemon {
     if (grpc_ != nullptr) grpc_->SetServing(false);
     stopping_.Set();
     if (reloader_.joinable()) reloader_.join();
-    if (learning_ != nullptr) learning_->Stop();
     Nanoseconds grace = Seconds(config().grace_seconds);
     if (grpc_ != nullptr) {
       if (was_ready) hurried_.WaitFor(Seconds(config().drain_seconds));
@@ -156,6 +155,7 @@ class RunningDaemon final : public Daemon {
       grpc_->Shutdown(Nanoseconds(0));
     }
     if (admission_ != nullptr) admission_->Stop();
+    if (learning_ != nullptr) learning_->Stop();  // it plans with the pipeline
     if (workers_ != nullptr) workers_->Stop(hurried_.IsSet() ? Nanoseconds(0) : grace);
     if (pipeline_ != nullptr) pipeline_->Stop();
   }

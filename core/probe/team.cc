@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/threads/named_thread.h"
+
 namespace fusion {
 namespace {
 
@@ -46,11 +48,11 @@ Burst RunOnThreads(int threads, const std::function<double(int)>& body) {
     team.reserve(parts.size());
     try {
       for (size_t t = 0; t < parts.size(); ++t) {
-        team.emplace_back([&, t] {
+        team.push_back(NamedThread("probe", [&, t] {
           ready.fetch_add(1);
           while (!go.load()) std::this_thread::yield();
           if (complete.load()) DoPart(body, static_cast<int>(t), &parts[t]);
-        });
+        }));
       }
     } catch (const std::system_error&) {  // no more threads
       complete.store(false);

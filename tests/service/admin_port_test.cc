@@ -65,8 +65,8 @@ TEST_F(AdminPortTest, TheOverviewLeadsToEveryPageAndHeadIsAnswered) {
         << path;
     EXPECT_EQ(head.body, "") << path;
   }
-  // Six for people, four for programs, and this one again.
-  EXPECT_EQ(pages, 11);
+  // Seven for people, four for programs, and this one again.
+  EXPECT_EQ(pages, 12);
   EXPECT_EQ(HttpGet(admin(), "/compile_log/abc").code, 400);
   EXPECT_EQ(HttpGet(admin(), StrCat("/compile_log/", std::string(64, '0'))).code, 404);
 }

@@ -88,7 +88,7 @@ TEST_F(AuthTest, WithoutTokensAndCertificatesEverybodyMayPlanAndReport) {
   Capabilities capabilities = Connect().value()->GetCapabilities().value();
   EXPECT_EQ(capabilities.authentication, "none");
   EXPECT_EQ(capabilities.tenant, "default");
-  EXPECT_THAT(capabilities.roles, ElementsAre("plan", "report"));
+  EXPECT_THAT(capabilities.roles, ElementsAre("plan", "report", "trusted-report"));
   EXPECT_TRUE(capabilities.signing_keys.empty());
   EXPECT_TRUE(TryWithToken("nobody looks at it").ok());
 }
@@ -98,7 +98,7 @@ TEST_F(AuthTest, TheServersOwnUserIsItsAdministratorOnASocketFileAndNowhereElse)
     Start(args);
     const std::unique_ptr<Client> owner = Client::Connect(daemon_->local_address(), {}).value();
     const Capabilities mine = owner->GetCapabilities().value();
-    EXPECT_THAT(mine.roles, ElementsAre("plan", "report", "admin"));
+    EXPECT_THAT(mine.roles, ElementsAre("plan", "report", "trusted-report", "admin"));
     EXPECT_EQ(mine.tenant, "default");
     EXPECT_TRUE(AdminClient(*owner).InvalidateAll("a test").ok());
     EXPECT_TRUE(daemon_->WaitForOutput("\"method\":\"Invalidate\""));

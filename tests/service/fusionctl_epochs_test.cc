@@ -1,5 +1,6 @@
 // fusionctl epochs against the real fusiond.
 #include "client/client.h"
+#include "core/device/host_isa.h"
 #include "tests/service/fusionctl_fixture.h"
 
 namespace fusion {
@@ -27,6 +28,7 @@ class FusionctlEpochsTest : public FusionctlTest {
     params.rows = rows;
     FusionRequest request;
     request.onnx_model = GenerateModel(*FindModel("mlp"), params)->model.SerializeAsString();
+    request.target.isa = HostIsaName();
     request.mode = PlanMode::kPlanOnly;
     const std::unique_ptr<Client> client = Client::Connect(own_->address()).value();
     const FusionReply reply = client->PlanFusion(request).value();

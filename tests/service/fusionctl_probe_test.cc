@@ -1,5 +1,6 @@
 // Constants that are measured on this machine, as people see it: the command, its file, and plans
 // that are made with them.
+#include <regex>
 #include <set>
 
 #include "client/detect_target.h"
@@ -107,7 +108,9 @@ TEST_F(ProbeCommandTest, PlanExplainAndReportSaySo) {
   EXPECT_THAT(run({"plan", model}), HasSubstr(said));
   EXPECT_THAT(run({"explain", model}), HasSubstr(said));
   EXPECT_THAT(run({"bench", model, "--pairs", "20"}), HasSubstr(said));
-  EXPECT_THAT(Ctl({"report"}).out, HasSubstr(said));
+  // Long lines go on in the next one.
+  const std::string report = Ctl({"report"}).out;
+  EXPECT_THAT(std::regex_replace(report, std::regex("\\s+"), " "), HasSubstr(said));
 }
 
 TEST_F(ProbeCommandTest, TimingsOfSuchPlansAreADeviceOfTheirOwn) {

@@ -66,7 +66,8 @@ class LearningTest : public ServerTest {
     return {trained->outcomes().begin(), trained->outcomes().end()};
   }
   std::string StateOf(int64_t number) {
-    for (const Epoch& epoch : client_->ListEpochs().value().epochs) {
+    const EpochList list = client_->ListEpochs().value();
+    for (const Epoch& epoch : list.epochs) {
       if (epoch.number == number) return std::string(EpochStateName(epoch.state()));
     }
     return "none";
@@ -87,7 +88,8 @@ TEST_F(LearningTest, NewPlansAreMadeWithWhatReportsHaveTaught) {
   }
   // A fit may have been due by itself before.
   const std::vector<std::string> outcomes = Train();
-  ASSERT_TRUE(Eventually([&] { return StateOf(1) == "canary"; })) << outcomes.front();
+  ASSERT_TRUE(Eventually([&] { return StateOf(1) == "canary"; }))
+      << outcomes.front() << "; now " << StateOf(1);
   const Epoch epoch = client_->ListEpochs().value().epochs.back();
   EXPECT_EQ(epoch.device.isa, HostIsaName());
   EXPECT_LT(epoch.after.errors.median, 0.1);

@@ -17,7 +17,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr const char* kPages[] = {"/", "/plans", "/kernels", "/accuracy", "/epochs", "/queue", "/workers"};
+constexpr const char* kPages[] = {"/",       "/plans", "/kernels", "/accuracy",
+                                  "/epochs", "/queue", "/workers"};
 
 class OperatorPagesTest : public ServerTest {
  protected:

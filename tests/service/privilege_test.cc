@@ -129,7 +129,8 @@ TEST_F(PrivilegeTest, EachCallOfAnAdministratorIsRefusedToAnotherUser) {
     }
     // What everybody may do he may, too.
     EXPECT_EQ(OtherCtl({"plan", model_}, server).code, 0);
-    EXPECT_THAT(OtherCtl({"capabilities"}, server).out, HasSubstr("for plan, report\n"));
+    EXPECT_THAT(OtherCtl({"capabilities"}, server).out,
+                HasSubstr("for plan, report, trusted-report\n"));
   }
   EXPECT_THAT(daemon_->output(), HasSubstr("\"event\":\"admin\",\"identity\":\"\""))
       << "each left a line";

@@ -46,7 +46,7 @@ std::string HeadText(const PlanReport& plan, size_t columns) {
   return StrCat(
       Bold(StrCat("plan ", plan.plan_key.ToHex().substr(0, kPlanDigits))),
       plan.model_name.empty() ? "" : StrCat(" of ", Bold(name(plan.model_name))), " for ",
-      name(DeviceNameText(plan.target)), ", ", Count(plan.threads, "thread"),
+      OneLine(DeviceNameText(plan.target)), ", ", Count(plan.threads, "thread"),
       plan.fusion == FusionMode::kOpByOp ? ", op by op" : "", ", last report ", ReportAge(plan),
       " ago\n",
       plan.devices.empty()

@@ -72,7 +72,7 @@ TEST_F(AuthenticatorTest, WithoutTokensTheOwnerMayDoEverythingAndNobodyElse) {
     const absl::StatusOr<Caller> nobody = OfId("");
     EXPECT_EQ(nobody.ok(), !certificates) << nobody.status();
     if (nobody.ok()) {
-      EXPECT_EQ(nobody->roles, kUsualRoles);
+      EXPECT_EQ(nobody->roles, kUsualRoles.With(Role::kTrustedReport));
     }
   }
   Open(Entry("ci", "s"));
