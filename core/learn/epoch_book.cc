@@ -168,6 +168,7 @@ void EpochBook::SetState(Epoch* epoch, EpochState state, std::string_view reason
 
 // Drops epochs until there is room for `epoch`, of its own tenant only. False: all are in use.
 bool EpochBook::MakeRoom(const Epoch& epoch) {
+  std::vector<Epoch>& epochs = epochs_;
   auto of_tenant = [&](const Epoch& other) { return other.tenant == epoch.tenant; };
   auto is_rejected = [&](const Epoch& other) {
     return of_tenant(other) && other.state() == EpochState::kRejected;
@@ -176,19 +177,18 @@ bool EpochBook::MakeRoom(const Epoch& epoch) {
     return is_rejected(other) && other.device == epoch.device;
   };
   auto drop = [&](auto which) {
-    auto victim = std::find_if(epochs_.begin(), epochs_.end(), which);
-    if (victim == epochs_.end()) return false;
-    epochs_.erase(victim);
+    auto victim = std::find_if(epochs.begin(), epochs.end(), which);
+    if (victim == epochs.end()) return false;
+    epochs.erase(victim);
     return true;
   };
-  while (std::count_if(epochs_.begin(), epochs_.end(), here) >=
+  while (std::count_if(epochs.begin(), epochs.end(), here) >=
          static_cast<std::ptrdiff_t>(kMaxRejected)) {
     drop(here);
   }
   auto full = [&] {
-    return epochs_.size() >= kMaxEpochs ||
-           std::count_if(epochs_.begin(), epochs_.end(), of_tenant) >=
-               static_cast<std::ptrdiff_t>(kMaxEpochsOfTenant);
+    return epochs.size() >= kMaxEpochs || std::count_if(epochs.begin(), epochs.end(), of_tenant) >=
+                                              static_cast<std::ptrdiff_t>(kMaxEpochsOfTenant);
   };
   while (full()) {
     if (drop(is_rejected)) continue;
@@ -269,22 +269,23 @@ void EpochBook::NotePlan(int64_t number, EpochPlan plan) {
 
 bool EpochBook::Want(const Digest& plan, std::string_view tenant, Renewal renewal) {
   MutexLock lock(&mutex_);
+  std::map<Digest, Wanted>& renewals = renewals_;
   const Nanoseconds now = clock_.Now();
   const auto of_tenant = [&] {
-    return std::count_if(renewals_.begin(), renewals_.end(),
+    return std::count_if(renewals.begin(), renewals.end(),
                          [&](const auto& entry) { return entry.second.tenant == tenant; });
   };
   auto full = [&] {
-    return renewals_.size() >= kMaxRenewals ||
+    return renewals.size() >= kMaxRenewals ||
            of_tenant() >= static_cast<std::ptrdiff_t>(kMaxRenewalsOfTenant);
   };
-  if (full() && !renewals_.contains(plan)) {
-    std::erase_if(renewals_,
+  if (full() && !renewals.contains(plan)) {
+    std::erase_if(renewals,
                   [&](const auto& entry) { return now - entry.second.since > kRenewalWait; });
   }
-  const bool room = !full() || renewals_.contains(plan);
-  if (room) renewals_.insert_or_assign(plan, Wanted{std::move(renewal), std::string(tenant), now});
-  wanted_ = static_cast<int64_t>(renewals_.size());
+  const bool room = !full() || renewals.contains(plan);
+  if (room) renewals.insert_or_assign(plan, Wanted{std::move(renewal), std::string(tenant), now});
+  wanted_ = static_cast<int64_t>(renewals.size());
   return room;
 }
 

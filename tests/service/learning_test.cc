@@ -102,7 +102,7 @@ TEST_F(LearningTest, NewPlansAreMadeWithWhatReportsHaveTaught) {
   EXPECT_EQ(StateOf(1), "active");
   EXPECT_EQ(Metric("fusion_epochs{state=\"active\"}"), 1);
 
-  daemon_ = nullptr;
+  EXPECT_EQ(daemon_->Stop().exit_code, 0);
   Serve();
   EXPECT_EQ(StateOf(1), "active") << "after a restart";
   EXPECT_EQ(Plan(112).plan.calibration.epoch, 1);
