@@ -28,6 +28,39 @@ bool IsInUse(const Epoch& epoch) {
   return IsUnderTrial(epoch) || epoch.state() == EpochState::kActive;
 }
 
+// Drops epochs until there is room for `epoch`, of its own tenant only. False: all are in use.
+bool MakeRoomFor(const Epoch& epoch, std::vector<Epoch>* all) {
+  std::vector<Epoch>& epochs = *all;
+  auto of_tenant = [&](const Epoch& other) { return other.tenant == epoch.tenant; };
+  auto is_rejected = [&](const Epoch& other) {
+    return of_tenant(other) && other.state() == EpochState::kRejected;
+  };
+  auto here = [&](const Epoch& other) {
+    return is_rejected(other) && other.device == epoch.device;
+  };
+  auto drop = [&](auto which) {
+    auto victim = std::find_if(epochs.begin(), epochs.end(), which);
+    if (victim == epochs.end()) return false;
+    epochs.erase(victim);
+    return true;
+  };
+  while (std::count_if(epochs.begin(), epochs.end(), here) >=
+         static_cast<std::ptrdiff_t>(EpochBook::kMaxRejected)) {
+    drop(here);
+  }
+  auto full = [&] {
+    return epochs.size() >= EpochBook::kMaxEpochs ||
+           std::count_if(epochs.begin(), epochs.end(), of_tenant) >=
+               static_cast<std::ptrdiff_t>(EpochBook::kMaxEpochsOfTenant);
+  };
+  while (full()) {
+    if (drop(is_rejected)) continue;
+    if (drop([&](const Epoch& other) { return of_tenant(other) && !IsInUse(other); })) continue;
+    return false;
+  }
+  return true;
+}
+
 PlanCalibration CalibrationOf(const Epoch* epoch) {
   return epoch == nullptr ? PlanCalibration() : PlanCalibration{epoch->number, epoch->factors};
 }
@@ -166,41 +199,9 @@ void EpochBook::SetState(Epoch* epoch, EpochState state, std::string_view reason
                          {"reason", reason}});
 }
 
-// Drops epochs until there is room for `epoch`, of its own tenant only. False: all are in use.
-bool EpochBook::MakeRoom(const Epoch& epoch) {
-  std::vector<Epoch>& epochs = epochs_;
-  auto of_tenant = [&](const Epoch& other) { return other.tenant == epoch.tenant; };
-  auto is_rejected = [&](const Epoch& other) {
-    return of_tenant(other) && other.state() == EpochState::kRejected;
-  };
-  auto here = [&](const Epoch& other) {
-    return is_rejected(other) && other.device == epoch.device;
-  };
-  auto drop = [&](auto which) {
-    auto victim = std::find_if(epochs.begin(), epochs.end(), which);
-    if (victim == epochs.end()) return false;
-    epochs.erase(victim);
-    return true;
-  };
-  while (std::count_if(epochs.begin(), epochs.end(), here) >=
-         static_cast<std::ptrdiff_t>(kMaxRejected)) {
-    drop(here);
-  }
-  auto full = [&] {
-    return epochs.size() >= kMaxEpochs || std::count_if(epochs.begin(), epochs.end(), of_tenant) >=
-                                              static_cast<std::ptrdiff_t>(kMaxEpochsOfTenant);
-  };
-  while (full()) {
-    if (drop(is_rejected)) continue;
-    if (drop([&](const Epoch& other) { return of_tenant(other) && !IsInUse(other); })) continue;
-    return false;
-  }
-  return true;
-}
-
 int64_t EpochBook::Add(Epoch epoch, EpochState state, std::string_view reason) {
   MutexLock lock(&mutex_);
-  if (!MakeRoom(epoch)) return 0;
+  if (!MakeRoomFor(epoch, &epochs_)) return 0;
   epoch.number = next_++;
   epoch.events.clear();
   SetState(&epoch, state, reason);
@@ -267,25 +268,23 @@ void EpochBook::NotePlan(int64_t number, EpochPlan plan) {
   dirty_ = true;
 }
 
+bool EpochBook::HasRoom(std::string_view tenant) const {
+  size_t of_tenant = 0;
+  for (const auto& [plan, wanted] : renewals_) of_tenant += wanted.tenant == tenant ? 1 : 0;
+  return renewals_.size() < kMaxRenewals && of_tenant < kMaxRenewalsOfTenant;
+}
+
 bool EpochBook::Want(const Digest& plan, std::string_view tenant, Renewal renewal) {
-  MutexLock lock(&mutex_);
-  std::map<Digest, Wanted>& renewals = renewals_;
   const Nanoseconds now = clock_.Now();
-  const auto of_tenant = [&] {
-    return std::count_if(renewals.begin(), renewals.end(),
-                         [&](const auto& entry) { return entry.second.tenant == tenant; });
-  };
-  auto full = [&] {
-    return renewals.size() >= kMaxRenewals ||
-           of_tenant() >= static_cast<std::ptrdiff_t>(kMaxRenewalsOfTenant);
-  };
-  if (full() && !renewals.contains(plan)) {
-    std::erase_if(renewals,
+  MutexLock lock(&mutex_);
+  bool room = renewals_.contains(plan) || HasRoom(tenant);
+  if (!room) {
+    std::erase_if(renewals_,
                   [&](const auto& entry) { return now - entry.second.since > kRenewalWait; });
+    room = HasRoom(tenant);
   }
-  const bool room = !full() || renewals.contains(plan);
-  if (room) renewals.insert_or_assign(plan, Wanted{std::move(renewal), std::string(tenant), now});
-  wanted_ = static_cast<int64_t>(renewals.size());
+  if (room) renewals_.insert_or_assign(plan, Wanted{std::move(renewal), std::string(tenant), now});
+  wanted_ = static_cast<int64_t>(renewals_.size());
   return room;
 }
 

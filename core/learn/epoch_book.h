@@ -168,7 +168,8 @@ class EpochBook {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void SetState(Epoch* epoch, EpochState state, std::string_view reason)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool MakeRoom(const Epoch& epoch) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  // Whether one more plan of the tenant can wait to be made again.
+  bool HasRoom(std::string_view tenant) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   const EpochBookOptions options_;
   Logger& logger_;

