@@ -41,7 +41,8 @@ class Served(observed.Observed):
         self.tokens = {}
         entries = []
         for tenant in (*TENANTS, "operator"):
-            roles = ("plan", "report", "admin") if tenant == "operator" else ("plan", "report")
+            # Reports of a tenant that is not trusted do not count for plans that tenants share.
+            roles = ("plan", "trusted-report", "admin") if tenant == "operator" else ("plan", "trusted-report")
             path = work / f"{tenant}.token"
             entries.append(run(BIN / "fusionctl", "token", tenant, "--tenant", tenant, "--out", path,
                                *[word for role in roles for word in ("--role", role)]).stdout)
