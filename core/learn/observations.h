@@ -8,6 +8,7 @@
 
 #include "core/base/threads/cancel.h"
 #include "core/benefit/calibrate/fit.h"
+#include "core/bundle/measured/accuracy.h"
 #include "core/bundle/measured/kernel_timings.h"
 
 namespace fusion {
