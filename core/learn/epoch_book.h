@@ -77,12 +77,12 @@ class EpochBook {
   /// Texts are cut to this.
   static constexpr size_t kMaxTextBytes = 300;
   static constexpr size_t kMaxDecisions = 256;
-  /// Plans that wait to be made again: of all tenants, and of one. A plan that nobody asks for
-  /// within kRenewalWait is forgotten.
+  /// The most plans that wait for renewal: of all tenants, and of one tenant. A plan is forgotten
+  /// if nobody asks for it within kRenewalWait.
   static constexpr size_t kMaxRenewals = 4096;
   static constexpr size_t kMaxRenewalsOfTenant = 512;
   static constexpr Nanoseconds kRenewalWait = std::chrono::hours(1);
-  /// Plans of which it is known that they became slower when they were changed.
+  /// The most plans that are kept as they are, because a change made them slower.
   static constexpr size_t kMaxKept = 4096;
 
   /// Reads the file. A damaged one is logged and moved to "<path>.damaged"; then there are no

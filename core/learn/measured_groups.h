@@ -59,10 +59,9 @@ inline constexpr size_t kLeastSamples = 20;
 /// the same voter measured of it. All nodes of a group must have been measured there, within
 /// kTogetherMs of the group. The group counts as slower if the low end of its interval exceeds the
 /// sum of the high ends of its parts, times a margin:
-///   - 1.1, after the times are divided by how fast the machine was in each plan (median of
-///   measured
-///     / estimated over the other groups, of which there must be four in both plans);
-///   - 1.5 where there are not so many.
+///   - 1.1, after the times are divided by the speed of the machine in each plan. That speed is the
+///     median of measured / estimated over the other groups. Both plans need four such groups.
+///   - 1.5 where there are fewer.
 /// So neither a machine that is slow as a whole, nor one that was slow for a while, nor a wrong
 /// estimate undoes anything. Groups need kLeastSamples samples. Groups of one node, in sequence and
 /// of registered kernels are never undone. Pure.

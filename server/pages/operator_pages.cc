@@ -76,7 +76,7 @@ class Pages {
   explicit Pages(OperatorParts parts) : parts_(std::move(parts)) {}
 
   using Make = HttpReply (Pages::*)(const HttpQuestion& asked);
-  // A page behind the check of who asks.
+  // Makes a page if the caller may see it.
   HttpReply Guarded(Make make, const HttpQuestion& asked) {
     const absl::Status allowed = parts_.allow(asked.authorization);
     if (!allowed.ok()) return Refuse(allowed);

@@ -8,7 +8,7 @@
 
 namespace fusion {
 
-/// The state of a server when a page was made earlier, of which rates are made.
+/// Counts of a server at an earlier page. Rates are computed from the differences.
 struct EarlierCounts {
   Nanoseconds uptime{0};
   std::map<std::string, CodeCounts> finished;  // by method

@@ -23,7 +23,7 @@ from observability import Prometheus, dashboard_rows, observed, until
 QUICK_S, FULL_S = 12, 120  # of load, unless --minutes says
 CALLERS = 2
 TENANTS = {"shop": "*", "search": "*", "batch": "rate=2,burst=3"}
-# Transformers of which a report must show the parts.
+# A report must show the sections of these transformers.
 LAYERS = {"bert": ("bert_tiny", "--layers", 1, "--seq", 32), "llama": ("llama_small_decode",), "gpt2": ("gpt2_layer_decode",)}
 SMALL = {"softmax": ("softmax",), "bias_gelu": ("bias_gelu",), "mlp": ("mlp",), "conv": ("conv1x1",)}
 LARGE = {"bert_layer": ("bert_layer",), "resnet_block": ("conv_residual_relu",), "t5": ("t5_encoder",)}

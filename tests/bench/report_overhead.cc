@@ -2,15 +2,14 @@
 //
 //   report_overhead SERVER MODEL.onnx THREADS SECONDS
 //
-// Rounds: in each, two copies of the model are loaded, one of which reports each second (by default
-// it is each 30 s). Their runs alternate, the order within a pair too; the first pairs do not
-// count. Where a copy lies in memory can make it some percent faster, so copies are fresh in each
-// round. On stdout one JSON object: the number of pairs; the median over rounds of the ratio of the
-// times minus one, with its 95 % interval; the median time of a run without reports. A report that
-// is being sent slows runs of both copies: that is a call each second, on another thread.
+// Each round loads two copies of the model. One copy reports each second (the default is 30 s).
+// Their runs alternate, the order within a pair too; the first pairs do not count. Where a copy
+// lies in memory can make it some percent faster, so copies are fresh in each round. On stdout one
+// JSON object: the number of pairs; the median over rounds of the ratio of the times minus one,
+// with its 95 % interval; the median time of a run without reports. A report that is being sent
+// slows runs of both copies: that is a call each second, on another thread.
 #include <charconv>
 #include <cstdio>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -18,6 +17,7 @@
 #include "client/detect_target.h"
 #include "client/fused_model.h"
 #include "core/base/statistics/median_interval.h"
+#include "tests/bench/plain_values.h"
 
 namespace fusion {
 namespace {
@@ -25,21 +25,6 @@ namespace {
 constexpr int kWarmPairs = 20;
 constexpr int kRounds = 20;
 constexpr Nanoseconds kReportInterval = std::chrono::seconds(1);
-
-// Floats are normal, everything else ones: good as masks, ids and positions.
-HostTensor OverheadInput(const PlanTensor& tensor) {
-  std::mt19937 random(1);
-  std::normal_distribution<double> normal;
-  HostTensor out(tensor.dtype, tensor.dims);
-  for (int64_t i = 0; i < out.elements(); ++i) {
-    if (IsFloat(tensor.dtype)) {
-      out.SetDouble(i, normal(random));
-    } else {
-      out.SetInt(i, 1);
-    }
-  }
-  return out;
-}
 
 // What both copies read and write, so that no place in memory favours one of them.
 struct Tensors {
@@ -53,7 +38,7 @@ absl::Status MakeTensors(const FusedModel& model, Tensors* tensors) {
     const int position = model.plan().inputs[i];
     tensors->in.push_back(position < 0
                               ? HostTensor()
-                              : OverheadInput(model.plan().tensors[static_cast<size_t>(position)]));
+                              : PlainValues(model.plan().tensors[static_cast<size_t>(position)]));
   }
   ASSIGN_OR_RETURN(tensors->out, model.MakeOutputs());
   for (const HostTensor& tensor : tensors->in) tensors->inputs.push_back(&tensor);

@@ -10,31 +10,16 @@
 #include <cstdio>
 #include <iostream>
 #include <optional>
-#include <random>
 #include <string>
 #include <vector>
 
 #include "client/client.h"
 #include "client/detect_target.h"
 #include "client/fused_model.h"
+#include "tests/bench/plain_values.h"
 
 namespace fusion {
 namespace {
-
-// Floats are normal, everything else ones: good as masks, ids and positions.
-HostTensor Values(const PlanTensor& tensor) {
-  std::mt19937 random(1);
-  std::normal_distribution<double> normal;
-  HostTensor out(tensor.dtype, tensor.dims);
-  for (int64_t i = 0; i < out.elements(); ++i) {
-    if (IsFloat(tensor.dtype)) {
-      out.SetDouble(i, normal(random));
-    } else {
-      out.SetInt(i, 1);
-    }
-  }
-  return out;
-}
 
 absl::Status Burst(const FusedModel& model, const std::vector<const HostTensor*>& inputs,
                    const std::vector<HostTensor*>& outputs, int runs) {
@@ -90,8 +75,9 @@ absl::Status Serve(const Job& job) {
   std::vector<HostTensor> inputs;
   for (int position : model->plan().inputs) {
     // What the graph does not read may be anything.
-    inputs.push_back(position < 0 ? HostTensor()
-                                  : Values(model->plan().tensors[static_cast<size_t>(position)]));
+    inputs.push_back(position < 0
+                         ? HostTensor()
+                         : PlainValues(model->plan().tensors[static_cast<size_t>(position)]));
   }
   ASSIGN_OR_RETURN(std::vector<HostTensor> outputs, model->MakeOutputs());
   std::vector<const HostTensor*> in;

@@ -14,7 +14,7 @@ using testing::Not;
 
 class TopTest : public FusionctlTest {
  protected:
-  // A server of which this process is the administrator, with two plans and their latencies.
+  // A server with two plans and their latencies. This process is its administrator.
   void Serve(std::vector<std::string> args = {}) {
     server_ = TestDaemon::Start(FUSIOND, std::move(args)).value();
     const std::string model = Write("mlp", SmallMlp());

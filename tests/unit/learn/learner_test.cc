@@ -120,6 +120,13 @@ class LearnerTest : public testing::Test {
     clock_.Advance(std::chrono::seconds(1));
     learner.Tick(CancelToken(clock_));
   }
+  // A canary from many reports, which becomes active after its wait.
+  void ActivateEpoch(Learner& learner, const CostFactors& truth) {
+    Report(learner, 8 * 30, truth);
+    Tick(learner);
+    clock_.Advance(LearnerOptions().canary_wait);
+    Tick(learner);
+  }
   std::vector<Epoch> Epochs() { return book_->List(std::nullopt).epochs; }
   std::vector<std::string> States() {
     std::vector<std::string> out;
@@ -238,10 +245,7 @@ TEST_F(LearnerTest, PlansOfOldConstantsAreMadeAgainUnlessPinned) {
   const CostFactors truth{.memory = 2};
   const auto pinned = Put(1);
   pinned_ = pinned->key;
-  Report(*learner, 8 * 30, truth);
-  Tick(*learner);
-  clock_.Advance(LearnerOptions().canary_wait);
-  Tick(*learner);
+  ActivateEpoch(*learner, truth);
   ASSERT_EQ(States().front(), "active");
   Report(*learner, 8, truth);
   const auto other = Put(2);
@@ -258,10 +262,7 @@ TEST_F(LearnerTest, PlansOfOldConstantsAreMadeAgainUnlessPinned) {
 TEST_F(LearnerTest, APlanThatBecomesSlowerIsMadeAsBeforeAndItsEpochIsRolledBack) {
   auto learner = MakeLearner();
   const CostFactors truth{.memory = 2};
-  Report(*learner, 8 * 30, truth);
-  Tick(*learner);
-  clock_.Advance(LearnerOptions().canary_wait);
-  Tick(*learner);
+  ActivateEpoch(*learner, truth);
   Report(*learner, 8, truth);
   const PlanCalibration epoch = book_->InForce("", kToyDevice);
   ASSERT_GT(epoch.epoch, 0);
@@ -326,10 +327,7 @@ TEST_F(LearnerTest, WithoutMeasuredPartsNothingIsUndone) {
 TEST_F(LearnerTest, ATenantRollsBackNoSharedEpoch) {
   auto learner = MakeLearner();
   const CostFactors truth{.memory = 2};
-  Report(*learner, 8 * 30, truth);
-  Tick(*learner);
-  clock_.Advance(LearnerOptions().canary_wait);
-  Tick(*learner);
+  ActivateEpoch(*learner, truth);
   const PlanCalibration shared = book_->InForce("", kToyDevice);
   ASSERT_GT(shared.epoch, 0);
   ASSERT_EQ(book_->InForce("mallory", kToyDevice), shared);
@@ -385,10 +383,7 @@ TEST_F(LearnerTest, PlansOfACanaryStayUntilItIsJudged) {
 TEST_F(LearnerTest, WhatWasRolledBackIsNotTriedAgainAtOnce) {
   auto learner = MakeLearner();
   const CostFactors truth{.memory = 2};
-  Report(*learner, 8 * 30, truth);
-  Tick(*learner);
-  clock_.Advance(LearnerOptions().canary_wait);
-  Tick(*learner);
+  ActivateEpoch(*learner, truth);
   ASSERT_EQ(States().front(), "active");
   ASSERT_TRUE(book_->RollBack(Epochs().front().number, "an operator").ok());
   for (int round = 0; round < 5; ++round) {
