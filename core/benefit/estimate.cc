@@ -10,7 +10,9 @@
 
 #include "core/base/contains.h"
 #include "core/benefit/estimator.h"
+#include "core/benefit/kernel_form.h"
 #include "core/benefit/opaque_cost.h"
+#include "core/benefit/terms.h"
 #include "core/schedule/ir/access.h"
 #include "core/schedule/ir/phase_pipeline.h"
 #include "core/schedule/ir/sum_order.h"
@@ -558,10 +560,25 @@ void Estimator::CountDistinct(Estimate* e) const {
   e->recompute_bytes = static_cast<int64_t>(recompute_bytes_);
 }
 
+double Estimator::ActiveUnits(const Estimate& e) const {
+  return std::max(1.0,
+                  std::min(static_cast<double>(device_.threads), static_cast<double>(e.tasks)));
+}
+
+// Activations were written by the kernel before, unless there is none, and lie in the private
+// caches if all data of the kernel fit there. Which unit gets which block is not known, so one of n
+// units finds an n-th of them. Weights come from farther away at every run.
+double Estimator::LocalBytes(const Estimate& e, double bytes) const {
+  if (device_.explicit_memory) return 0;
+  const double units = ActiveUnits(e);
+  const auto weights = static_cast<double>(e.weight_bytes);
+  const double fits = units * static_cast<double>(device_.OnChipBytes());
+  if (static_cast<double>(e.activation_bytes) + weights > fits) return 0;
+  return std::max(0.0, bytes - weights) / units;
+}
+
 double Estimator::RateOf(const MemoryLevel& level, const Estimate& e) const {
-  double units =
-      std::max(1.0, std::min(static_cast<double>(device_.threads), static_cast<double>(e.tasks)));
-  return std::min(level.total_bytes_per_s, level.bytes_per_s * units);
+  return std::min(level.total_bytes_per_s, level.bytes_per_s * ActiveUnits(e));
 }
 
 void Estimator::SetMemoryTimes(Estimate* e) const {
@@ -573,17 +590,25 @@ void Estimator::SetMemoryTimes(Estimate* e) const {
   double far = (weights > resident ? weights : 0) + std::max(0.0, activations - 2 * resident);
   // The first fetch may come from memory; whatever blocks fetch again comes from the shared
   // cache.
-  double near_us = std::max(0.0, block_traffic_ - far) / RateOf(shared, *e) * 1e6;
+  const double near_bytes = std::max(0.0, block_traffic_ - far);
+  const double local_bytes = LocalBytes(*e, near_bytes);
+  double near_us = (near_bytes - local_bytes) / RateOf(shared, *e) * 1e6;
+  e->local_us = local_bytes / RateOf(shared, *e) * device_.local_part * 1e6;
   double far_us = far / RateOf(memory, *e) * 1e6;
   if (exchange_traffic_ > 0) {
     near_us += exchange_traffic_ / RateOf(device_.level(device_.exchange_level), *e) * 1e6;
   }
   e->off_chip_us = far_us;
-  e->memory_us = far_us + near_us;
+  e->memory_us = far_us + near_us + e->local_us;
 }
 
 Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device) {
-  return Estimator(schedule, device).Run();
+  const Estimate e = Estimator(schedule, device).Run();
+  if (device.class_factors.empty()) return e;
+  const std::string bound =
+      BoundOf(TermsOf(e, static_cast<int>(schedule.phases.size()), /*product_type=*/"", device));
+  const auto factor = device.class_factors.find({bound, FormOf(schedule)});
+  return factor == device.class_factors.end() ? e : WithWork(e, factor->second);
 }
 
 }  // namespace fusion

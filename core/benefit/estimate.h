@@ -16,12 +16,16 @@ namespace fusion {
 /// - compute: products at the device's rate for their type and block, other operations (counted in
 ///   additions) at its scalar rate, spread evenly over the units.
 /// - memory: bytes that blocks fetch from the first shared level, and distinct bytes from memory.
+///   What a private cache may still hold is a part of the former (Estimate::local_us).
 ///   With explicit memory every product fetches its operands again; if product and element-wise
 ///   units share no memory, their tiles go through the exchange level.
 /// - stall: the part (1 - overlap) of the shorter of the two, and waiting for scratch that does not
 ///   fit the private caches.
 /// - launch: starting the kernel, barriers between its phases, tasks and exchanges.
 /// - tiling loss: idle units of the last wave, and short tiles.
+///
+/// Arithmetic, memory and all that follows from them are multiplied by the factor of the kernel's
+/// class, if `device` has one (DeviceSpec::class_factors).
 ///
 /// A pure function of schedule and spec; all constants come from the spec.
 Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device);

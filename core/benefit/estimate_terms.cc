@@ -13,6 +13,7 @@ Estimate Combine(const Estimate& a, double sign, const Estimate& b) {
           .product_us = add(a.product_us, b.product_us),
           .memory_us = add(a.memory_us, b.memory_us),
           .off_chip_us = add(a.off_chip_us, b.off_chip_us),
+          .local_us = add(a.local_us, b.local_us),
           .stall_us = add(a.stall_us, b.stall_us),
           .launch_us = add(a.launch_us, b.launch_us),
           .tiling_loss_us = add(a.tiling_loss_us, b.tiling_loss_us),
@@ -47,7 +48,7 @@ double SavedBySequence(size_t parts, const DeviceSpec& device) {
 }
 
 std::string BoundOf(const Estimate& e, const DeviceSpec& device) {
-  double near_us = e.memory_us - e.off_chip_us;
+  double near_us = e.memory_us - e.off_chip_us;  // private caches count as the shared level
   const std::pair<double, std::string_view> kTerms[] = {{e.product_us, "products"},
                                                         {e.compute_us - e.product_us, "elements"},
                                                         {near_us, device.SharedLevel().name},

@@ -122,6 +122,12 @@ class Estimator {
 
   void CountDistinct(Estimate* e) const;
 
+  // Units that are busy.
+  double ActiveUnits(const Estimate& e) const;
+
+  // Of `bytes` that blocks fetch, those that a private cache may hold.
+  double LocalBytes(const Estimate& e, double bytes) const;
+
   // Rate of a level for the active units.
   double RateOf(const MemoryLevel& level, const Estimate& e) const;
 

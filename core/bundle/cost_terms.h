@@ -5,7 +5,7 @@
 namespace fusion {
 
 /// The terms of an Estimate (core/benefit/estimate.h), one for each constant of the device that it
-/// is proportional to (core/benefit/calibrate/terms.h). Microseconds.
+/// is proportional to (core/benefit/terms.h). Microseconds.
 struct CostTerms {
   std::string product_type;  // whose rates apply (DeviceSpec::Rates); empty: no products
   double product_us = 0;
@@ -14,6 +14,7 @@ struct CostTerms {
   double spill_us = 0;   // scratch beyond the private caches: grows in the same way
   double serial_us = 0;  // arithmetic of one phase and memory of another do not overlap: grows with
                          // the sum of all arithmetic and memory
+  double local_us = 0;   // bytes that a private cache holds, by what ran before
   double shared_us = 0;
   double memory_us = 0;
   double launch_us = 0;

@@ -65,6 +65,10 @@ struct Estimate {
   double product_us = 0;  // part of compute_us: matrix products
   double memory_us = 0;
   double off_chip_us = 0;  // part of memory_us: waiting for the last level
+  // Part of memory_us: data so small that a private cache may still hold them. A spec knows no
+  // better than to count them at the rate of the shared level; measurements do
+  // (DeviceSpec::local_part).
+  double local_us = 0;
   // The part of the shorter of compute and memory time that does not overlap with the longer, plus
   // the cost of scratch that exceeds the private cache.
   double stall_us = 0;
@@ -128,7 +132,7 @@ struct PlanGroup {
   int kernel = 0;
   Estimate estimate;
   /// The terms of `estimate` with the constants of the device's spec, and the form of the kernel
-  /// (core/benefit/calibrate/kernel_form.h), for fitting constants to measurements. `form` is empty
+  /// (core/benefit/kernel_form.h), for fitting constants to measurements. `form` is empty
   /// in plans of earlier versions, of open dims, in loop bodies, and where a registered kernel
   /// runs.
   CostTerms terms;

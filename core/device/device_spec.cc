@@ -435,6 +435,10 @@ std::string DeviceSpec::KeyText() const {
                   operand_stages, " accumulators=", accumulator_level, " exchange=", exchange_level,
                   "/", exchange_s);
   }
+  if (local_part != 1) out += StrCat(" local=", local_part);
+  for (const auto& [of, factor] : class_factors) {
+    out += StrCat(" ", of.first, "/", of.second, "=", factor);
+  }
   return out;
 }
 

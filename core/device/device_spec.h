@@ -126,6 +126,13 @@ struct DeviceSpec {
   std::string exchange_level;
   double exchange_s = 0;  // handing over one tile through exchange_level
 
+  // What measurements have corrected (Calibrated, core/benefit/terms.h); specs have none
+  // of it.
+  /// Time of a byte that a private cache may hold, as a part of that in SharedLevel().
+  double local_part = 1;
+  /// On arithmetic and traffic of kernels, by bound and form (CostFactors::classes).
+  std::map<std::pair<std::string, std::string>, double> class_factors;
+
   /// The level of that name, which must exist.
   const MemoryLevel& level(std::string_view name_of_level) const;
   /// The nearest level that all units share; the last level if none is marked so.

@@ -95,6 +95,10 @@ absl::Status EpochBook::Read() {
   for (const Epoch& epoch : epochs_) next_ = std::max(next_, epoch.number + 1);
   kept_.assign(state->kept.begin(), state->kept.end());
   kept_set_.insert(kept_.begin(), kept_.end());
+  for (PlanChange& change : state->changes) {
+    const Digest plan = change.plan_key;
+    changes_.insert_or_assign(plan, std::move(change));
+  }
   return absl::OkStatus();
 }
 
@@ -109,6 +113,7 @@ void EpochBook::Flush() {
     state.list.epochs.assign(epochs_.rbegin(), epochs_.rend());
     state.list.decisions.assign(decisions_.rbegin(), decisions_.rend());
     state.kept.assign(kept_.begin(), kept_.end());
+    for (const auto& [plan, change] : changes_) state.changes.push_back(change);
     bytes = LearnedToBytes(state);
   }
   const absl::Status saved = ReplaceFile(options_.path, bytes);
@@ -347,6 +352,32 @@ void EpochBook::Log(LearnedDecision decision) {
   decisions_.push_back(std::move(decision));
   if (decisions_.size() > kMaxDecisions) decisions_.pop_front();
   dirty_ = true;
+}
+
+void EpochBook::NoteChange(PlanChange change) {
+  MutexLock lock(&mutex_);
+  changes_.erase(change.plan_key);
+  const auto of_tenant = [&](const auto& entry) { return entry.second.tenant == change.tenant; };
+  const auto own = std::find_if(changes_.begin(), changes_.end(), of_tenant);
+  const auto count = std::count_if(changes_.begin(), changes_.end(), of_tenant);
+  if (changes_.size() >= kMaxChanges || count >= static_cast<int64_t>(kMaxChangesOfTenant)) {
+    if (own == changes_.end()) return;
+    changes_.erase(own);
+  }
+  const Digest plan = change.plan_key;
+  changes_.emplace(plan, std::move(change));
+  dirty_ = true;
+}
+
+std::optional<PlanChange> EpochBook::ChangeOf(const Digest& plan) const {
+  MutexLock lock(&mutex_);
+  const auto at = changes_.find(plan);
+  return at == changes_.end() ? std::nullopt : std::optional<PlanChange>(at->second);
+}
+
+void EpochBook::DropChange(const Digest& plan) {
+  MutexLock lock(&mutex_);
+  if (changes_.erase(plan) > 0) dirty_ = true;
 }
 
 void EpochBook::Keep(const Digest& plan, int64_t epoch) {

@@ -82,6 +82,10 @@ class EpochBook {
   static constexpr size_t kMaxRenewals = 4096;
   static constexpr size_t kMaxRenewalsOfTenant = 512;
   static constexpr Nanoseconds kRenewalWait = std::chrono::hours(1);
+  /// The most changes of plans that wait for a judgement: of all tenants, and of one tenant. One of
+  /// the tenant's own makes room for the next.
+  static constexpr size_t kMaxChanges = 4096;
+  static constexpr size_t kMaxChangesOfTenant = 512;
   /// The most plans that are kept as they are, because a change made them slower.
   static constexpr size_t kMaxKept = 4096;
 
@@ -141,6 +145,12 @@ class EpochBook {
                                       const RenewalOutcome& outcome)>;
   void SetListener(Listener listener) { listener_ = std::move(listener); }
 
+  /// Notes a change of a plan until it is judged, instead of an earlier one of that plan. It is
+  /// dropped at once where there is no room.
+  void NoteChange(PlanChange change);
+  std::optional<PlanChange> ChangeOf(const Digest& plan) const;
+  void DropChange(const Digest& plan);
+
   /// Notes that a plan became slower when it was made with `epoch` (0: when a fusion was undone),
   /// so that this is not tried again.
   void Keep(const Digest& plan, int64_t epoch);
@@ -189,6 +199,7 @@ class EpochBook {
   std::map<Digest, Wanted> renewals_ ABSL_GUARDED_BY(mutex_);
   std::deque<std::pair<Digest, int64_t>> kept_ ABSL_GUARDED_BY(mutex_);  // oldest first
   std::set<std::pair<Digest, int64_t>> kept_set_ ABSL_GUARDED_BY(mutex_);
+  std::map<Digest, PlanChange> changes_ ABSL_GUARDED_BY(mutex_);
   int64_t changed_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t unchanged_ ABSL_GUARDED_BY(mutex_) = 0;
   bool dirty_ ABSL_GUARDED_BY(mutex_) = false;  // the file lacks something

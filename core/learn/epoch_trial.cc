@@ -47,11 +47,11 @@ class Score {
     std::map<std::string, size_t> fold_of;
     for (const Observation& o : observations) {
       const TimingRecord& record = o.record;
-      const double us = TimeOf(record.terms, judges[o.fold]);
+      const double us = ExpectedUs(record.terms, record.form, judges[o.fold]);
       const double here = record.measured_us / machines.at(record.voter);
       const double error = std::abs(std::log(here / us));
       all.push_back(error);
-      classes_[{record.bound, record.form}].push_back(error);
+      classes_[{o.bound, record.form}].push_back(error);
       estimated.push_back(us);
       measured.push_back(here);
       fold_of[record.kernel] = o.fold;
@@ -81,12 +81,8 @@ class Score {
                                                const std::map<std::string, size_t>& fold_of) {
     std::vector<Alternative> out;
     for (const MeasuredPlan& plan : plans) {
-      std::optional<size_t> fold;
-      for (const MeasuredPlan::Launch& launch : plan.launches) {
-        auto known = fold_of.find(launch.kernel);
-        if (known != fold_of.end() && !fold.has_value()) fold = known->second;
-      }
-      out.push_back({plan.measured_us, EstimatedUs(plan, judges[fold.value_or(0)])});
+      const size_t fold = FoldOf(plan, fold_of).value_or(0);
+      out.push_back({plan.measured_us, EstimatedUs(plan, judges[fold])});
     }
     return out;
   }
@@ -147,20 +143,47 @@ std::string Objection(const Score& old, const Score& now) {
 bool FactorsDiffer(const CostFactors& a, const CostFactors& b, double fraction) {
   auto far = [fraction](double x, double y) { return std::abs(std::log(x / y)) > fraction; };
   if (far(a.launch, b.launch) || far(a.barrier, b.barrier) || far(a.task, b.task) ||
-      far(a.element, b.element) || far(a.shared, b.shared) || far(a.memory, b.memory)) {
+      far(a.element, b.element) || far(a.local, b.local) || far(a.shared, b.shared) ||
+      far(a.memory, b.memory)) {
     return true;
   }
   auto any_far = [&](const CostFactors& of) {
-    return std::any_of(of.product.begin(), of.product.end(), [&](const auto& entry) {
-      return far(a.ProductOf(entry.first), b.ProductOf(entry.first));
-    });
+    return std::any_of(of.product.begin(), of.product.end(),
+                       [&](const auto& entry) {
+                         return far(a.ProductOf(entry.first), b.ProductOf(entry.first));
+                       }) ||
+           std::any_of(of.classes.begin(), of.classes.end(), [&](const auto& entry) {
+             return far(a.ClassOf(entry.first), b.ClassOf(entry.first));
+           });
   };
   return any_far(a) || any_far(b);
 }
 
+std::optional<size_t> FoldOf(const MeasuredPlan& plan,
+                             const std::map<std::string, size_t>& fold_of) {
+  for (const MeasuredPlan::Launch& launch : plan.launches) {
+    auto known = fold_of.find(launch.kernel);
+    if (known != fold_of.end()) return known->second;
+  }
+  return std::nullopt;
+}
+
+std::optional<MeasuredPlan> LaunchesOf(const Plan& plan) {
+  MeasuredPlan out;
+  for (const PlanLaunch& launch : plan.launches) {
+    const PlanGroup& group = plan.groups[static_cast<size_t>(launch.group)];
+    if (group.form.empty()) return std::nullopt;
+    out.launches.push_back(
+        {plan.kernels[static_cast<size_t>(launch.kernel)].key.ToHex(), group.form, group.terms});
+  }
+  return out;
+}
+
 double EstimatedUs(const MeasuredPlan& plan, const CostFactors& factors) {
   double us = 0;
-  for (const MeasuredPlan::Launch& launch : plan.launches) us += TimeOf(launch.terms, factors);
+  for (const MeasuredPlan::Launch& launch : plan.launches) {
+    us += ExpectedUs(launch.terms, launch.form, factors);
+  }
   return us;
 }
 

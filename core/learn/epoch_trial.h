@@ -1,9 +1,12 @@
 #pragma once
 
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "core/bundle/measured/epoch.h"
+#include "core/bundle/plan.h"
 #include "core/learn/observations.h"
 
 namespace fusion {
@@ -12,6 +15,7 @@ namespace fusion {
 struct MeasuredPlan {
   struct Launch {
     std::string kernel;  // key in hex
+    std::string form;    // as PlanGroup::form
     CostTerms terms;
   };
   std::vector<Launch> launches;
@@ -61,6 +65,13 @@ inline constexpr size_t kLeastOfClass = 5;
 
 /// Whether a factor of one differs from that of the other by more than this fraction.
 bool FactorsDiffer(const CostFactors& a, const CostFactors& b, double fraction);
+
+/// The part of the plan's first kernel that was observed; nullopt: none was. `fold_of`: by kernel.
+std::optional<size_t> FoldOf(const MeasuredPlan& plan,
+                             const std::map<std::string, size_t>& fold_of);
+
+/// The launches of a plan; nullopt if what one of them costs is not known.
+std::optional<MeasuredPlan> LaunchesOf(const Plan& plan);
 
 /// The time of a run of these launches with `factors`, in microseconds.
 double EstimatedUs(const MeasuredPlan& plan, const CostFactors& factors);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "core/base/key_field.h"
 #include "core/base/unix_time.h"
 #include "core/learn/device_models.h"
 #include "core/learn/op_by_op_times.h"
@@ -233,7 +234,35 @@ absl::StatusOr<std::vector<DeviceAccuracy>> LatencyBook::Accuracy(
   absl::Cleanup done = [this] { fitting_ = false; };
   RETURN_IF_ERROR(before());
   const TimingSource timings = Timings();
-  return FitDevices(timings.keys(), timings.read, tenant, cancel);
+  ASSIGN_OR_RETURN(const PlansOfDevices plans, RunsOf(tenant, cancel));
+  return FitDevices(timings.keys(), timings.read, plans, tenant, cancel);
+}
+
+absl::StatusOr<PlansOfDevices> LatencyBook::RunsOf(std::string_view tenant,
+                                                   const CancelToken& cancel) {
+  PlansOfDevices out;
+  size_t plans = 0;
+  int64_t read_bytes = 0;
+  for (const Digest& key : measurements_.Keys()) {
+    RETURN_IF_ERROR(cancel.Check());
+    if (plans == kMaxRunPlans || read_bytes > kMaxReadBytes) break;
+    const std::shared_ptr<const StoredPlan> stored = plans_.PeekPlan(key);
+    if (stored == nullptr) continue;
+    read_bytes += ChargedBytes(*stored);
+    const std::string_view owner = TenantOfKey(stored->full_key);
+    if (!owner.empty() && owner != tenant) continue;
+    const Plan& plan = stored->plan;
+    std::optional<MeasuredPlan> launches = LaunchesOf(plan);
+    if (!launches.has_value() || launches->launches.empty()) continue;
+    const std::optional<PlanMeasurements> known = ReadCurrent(key, LaunchedKernels(plan));
+    if (!known.has_value() || known->runs.samples_us.empty()) continue;
+    launches->measured_us = Summarise({&known->runs}).median_us;
+    // A plan has one instruction set on CPUs.
+    const PlanKernel& kernel = plan.kernels[static_cast<size_t>(plan.launches.front().kernel)];
+    out[{plan.target, kernel.isa, plan.threads}].push_back(*std::move(launches));
+    ++plans;
+  }
+  return out;
 }
 
 // Under the lock, so that it does not delete what Add has just written.

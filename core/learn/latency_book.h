@@ -13,6 +13,7 @@
 #include "core/bundle/measured/report_origin.h"
 #include "core/cache/record_store.h"
 #include "core/cache/store.h"
+#include "core/learn/device_models.h"
 #include "core/learn/observations.h"
 #include "core/learn/recent_reports.h"
 
@@ -76,12 +77,15 @@ class LatencyBook {
   /// as RecordStore::Put; the times so far stay.
   absl::Status Note(const KernelTimings& timings);
 
-  /// As FitDevices, of the timings of all reports. One call at a time: others wait, as long as
-  /// `cancel` allows. `before` is called when it is this one's turn; its error ends the call. Use
-  /// it to reserve kFitBytes of memory.
+  /// As FitDevices, of the timings of all reports, and of the runs of the plans that were reported
+  /// last: at most kMaxRunPlans, and those that the tenant may see. One call at a time: others
+  /// wait, as long as `cancel` allows. `before` is called when it is this one's turn; its error
+  /// ends the call. Use it to reserve kFitBytes of memory.
   absl::StatusOr<std::vector<DeviceAccuracy>> Accuracy(std::string_view tenant,
                                                        const CancelToken& cancel,
                                                        const std::function<absl::Status()>& before);
+
+  static constexpr size_t kMaxRunPlans = 1000;
 
   /// True if the caller may see the plan.
   using Shows = std::function<bool(const StoredPlan& plan)>;
@@ -112,6 +116,8 @@ class LatencyBook {
   absl::StatusOr<int64_t> StoreReport(const LatencyReport& report, const ReportOrigin& origin,
                                       std::string_view tenant, bool trusted);
   KernelTimings NoteAndGet(const KernelTimings& timings);
+  // Runs of plans that are the tenant's or shared, for Accuracy.
+  absl::StatusOr<PlansOfDevices> RunsOf(std::string_view tenant, const CancelToken& cancel);
   // Adds the measured times op by op, if there are any. Returns the bytes that were read.
   int64_t AddBaseline(const StoredPlan& stored, const Shows& shows, PlanReport* report);
   Mutex& MutexOf(const Digest& key) { return mutexes_[key.bytes[0] % mutexes_.size()]; }

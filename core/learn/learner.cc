@@ -6,7 +6,7 @@
 
 #include "core/base/key_field.h"
 #include "core/base/statistics/quantile.h"
-#include "core/benefit/calibrate/terms.h"
+#include "core/benefit/terms.h"
 #include "core/bundle/report.h"
 #include "core/learn/op_by_op_times.h"
 #include "core/learn/texts.h"
@@ -21,7 +21,6 @@ constexpr size_t kMaxVoters = 64;  // of a scope
 constexpr size_t kMaxPlansOfGraph = 8;
 constexpr size_t kMaxLaunches = 1024;                // of a plan that is an alternative
 constexpr int64_t kMaxPlanBytes = int64_t{1} << 20;  // of alternatives of a scope
-constexpr size_t kMaxMoves = 512;
 constexpr size_t kMaxSettled = 4096;
 constexpr Nanoseconds kRest = std::chrono::hours(1);
 constexpr int kMaxPreviews = 16;
@@ -44,7 +43,7 @@ std::vector<double> Distances(const std::vector<KernelTimings>& measured,
   std::vector<double> out;
   for (const KernelTimings& t : measured) {
     if (t.times.samples_us.empty()) continue;
-    const double expected = TimeOf(t.terms, factors);
+    const double expected = ExpectedUs(t.terms, t.form, factors);
     if (expected > 0) out.push_back(std::log(MedianUs(t) / expected));
   }
   return out;
@@ -209,7 +208,7 @@ void Learner::OnReport(const StoredPlan& stored, const std::vector<KernelTimings
     if (callbacks_.stays(stored.key) || book_.IsWanted(stored.key)) continue;
     const auto rest = scope.rests.find(stored.key);
     if (rest != scope.rests.end() && clock_.Now() < rest->second) continue;
-    AskForUndo(told, key, &scope);
+    AskForUndo(told, key);
     AskForMove(told, book_.InForce(tenant, device), key,
                &scope);  // a canary may have become active
   }
@@ -219,12 +218,13 @@ void Learner::OnReport(const StoredPlan& stored, const std::vector<KernelTimings
 void Learner::OnRenewed(const Digest& plan, std::string_view tenant,
                         const RenewalOutcome& outcome) {
   if (outcome.changed) return;
+  const std::optional<PlanChange> change = book_.ChangeOf(plan);
+  if (!change.has_value() || change->tenant != tenant) return;
+  book_.DropChange(plan);
   MutexLock lock(&mutex_);
-  for (auto& [key, scope] : scopes_) {
-    if (key.first != tenant || scope.moves.erase(plan) == 0) continue;
-    MakeRoom(kMaxSettled, &scope.rests);
-    scope.rests[plan] = clock_.Now() + kRest;
-  }
+  Scope& scope = ScopeOf({change->tenant, change->device});
+  MakeRoom(kMaxSettled, &scope.rests);
+  scope.rests[plan] = clock_.Now() + kRest;
 }
 
 void Learner::OnTiming(const KernelTimings& measured) {
@@ -261,13 +261,10 @@ void Learner::NotePlan(const Told& told, Scope* scope) {
   const Plan& plan = told.stored.plan;
   const std::optional<PlanTime> time = PlanTimeOf(plan, told.groups);
   if (!time.has_value() || time->us <= 0 || plan.launches.size() > kMaxLaunches) return;
-  RecentPlan recent{.key = told.stored.key};
-  recent.measured.measured_us = time->us;
-  for (const PlanLaunch& launch : plan.launches) {
-    recent.measured.launches.push_back(
-        {plan.kernels[static_cast<size_t>(launch.kernel)].key.ToHex(),
-         plan.groups[static_cast<size_t>(launch.group)].terms});
-  }
+  std::optional<MeasuredPlan> launches = LaunchesOf(plan);
+  if (!launches.has_value()) return;
+  launches->measured_us = time->us;
+  RecentPlan recent{.key = told.stored.key, .measured = *std::move(launches)};
   const auto bytes_of = [](const RecentPlan& of) {
     constexpr int64_t kLaunchBytes = sizeof(MeasuredPlan::Launch) + 80;
     return 256 + kLaunchBytes * static_cast<int64_t>(of.measured.launches.size());
@@ -341,54 +338,58 @@ void Learner::DecideCanary(const Epoch& epoch, Scope* scope, bool late) {
 // Whether a plan that was made again is faster than before.
 void Learner::JudgeMove(const Told& told, const ScopeKey& key, Scope* scope) {
   const StoredPlan& stored = told.stored;
-  auto at = scope->moves.find(stored.key);
-  if (at == scope->moves.end() || at->second.voter != told.voter) return;
-  if (LaunchedKernels(stored.plan) == at->second.old_kernels) return;  // not made again yet
+  const std::optional<PlanChange> change = book_.ChangeOf(stored.key);
+  if (!change.has_value() || change->voter != told.voter) return;
+  if (LaunchedKernels(stored.plan) == change->old_kernels) return;  // not made again yet
   const std::optional<PlanTime> time = PlanTimeOf(stored.plan, told.groups);
   if (!time.has_value() || time->samples < kLeastSamples) return;
-  const Move move = std::move(at->second);
-  scope->moves.erase(at);
-  const bool slower = time->low_us > move.old_time.high_us;
-  book_.Log({.epoch = move.epoch,
+  book_.DropChange(stored.key);
+  const bool slower = time->low_us > change->old_high_us;
+  book_.Log({.epoch = change->epoch,
              .tenant = key.first,
              .plan_key = stored.key,
              .model_name = stored.model_name,
              .text = StrCat(slower ? "slower than before, is made as before: " : "confirmed: ",
-                            "measured ", UsText(move.old_time.us), " -> ", UsText(time->us))});
+                            "measured ", UsText(change->old_us), " -> ", UsText(time->us))});
   if (slower) {
-    book_.Keep(stored.key, move.epoch);
-    book_.Want(stored.key, key.first,
-               {.calibration = move.old_calibration, .unfuse = {}, .fuse_again = move.unfused});
+    book_.Keep(stored.key, change->epoch);
+    book_.Want(
+        stored.key, key.first,
+        {.calibration = change->old_calibration, .unfuse = {}, .fuse_again = change->unfused});
   }
   // What a tenant's plans say of shared constants is for that tenant alone.
-  const std::optional<Epoch> epoch = book_.Get(move.epoch);
+  const std::optional<Epoch> epoch = book_.Get(change->epoch);
   if (!epoch.has_value() || epoch->tenant != key.first) return;
   MakeRoom(kMaxVoters, &scope->verdicts);
-  auto& [faster_plans, slower_plans] = scope->verdicts[move.epoch];
+  auto& [faster_plans, slower_plans] = scope->verdicts[change->epoch];
   (slower ? slower_plans : faster_plans)++;
   if (slower_plans < 2 || slower_plans <= faster_plans) return;
   book_
-      .RollBack(move.epoch,
+      .RollBack(change->epoch,
                 StrCat(slower_plans, " plans that changed with it were measured slower, ",
                        faster_plans, " faster"))
       .IgnoreError();
-  scope->verdicts.erase(move.epoch);
+  scope->verdicts.erase(change->epoch);
 }
 
-bool Learner::Want(const Told& told, const ScopeKey& key, Renewal renewal, Scope* scope) {
+bool Learner::Want(const Told& told, const ScopeKey& key, Renewal renewal) {
   const StoredPlan& stored = told.stored;
-  Move move{
-      .old_kernels = LaunchedKernels(stored.plan),
-      .old_calibration = stored.plan.calibration,
-      .epoch = renewal.unfuse.empty() ? renewal.calibration.epoch : 0,
-      .unfused = {},
-      .old_time =
-          PlanTimeOf(stored.plan, told.groups).value_or(PlanTime{.low_us = 0, .high_us = HUGE_VAL}),
-      .voter = told.voter};
-  for (const auto& [node, reason] : renewal.unfuse) move.unfused.push_back(node);
+  const PlanTime before =
+      PlanTimeOf(stored.plan, told.groups).value_or(PlanTime{.low_us = 0, .high_us = HUGE_VAL});
+  PlanChange change{.plan_key = stored.key,
+                    .tenant = key.first,
+                    .device = key.second,
+                    .voter = told.voter,
+                    .old_kernels = LaunchedKernels(stored.plan),
+                    .old_calibration = stored.plan.calibration,
+                    .epoch = renewal.unfuse.empty() ? renewal.calibration.epoch : 0,
+                    .unfused = {},
+                    .old_us = before.us,
+                    .old_low_us = before.low_us,
+                    .old_high_us = before.high_us};
+  for (const auto& [node, reason] : renewal.unfuse) change.unfused.push_back(node);
   if (!book_.Want(stored.key, key.first, std::move(renewal))) return false;
-  MakeRoom(kMaxMoves, &scope->moves);
-  scope->moves.insert_or_assign(stored.key, std::move(move));
+  book_.NoteChange(std::move(change));
   return true;
 }
 
@@ -411,15 +412,14 @@ void Learner::AskForMove(const Told& told, const PlanCalibration& in_force, cons
   const std::optional<Epoch> epoch = book_.Get(in_force.epoch);
   const double noise = std::max(kLeastGain, epoch ? epoch->after.errors.median : 0);
   if (!Want(told, key,
-            {.calibration = in_force, .unfuse = {}, .fuse_again = {}, .least_gain = noise},
-            scope)) {
+            {.calibration = in_force, .unfuse = {}, .fuse_again = {}, .least_gain = noise})) {
     return;
   }
   MakeRoom(kMaxSettled, &scope->settled);
   scope->settled[stored.key] = in_force.epoch;
 }
 
-void Learner::AskForUndo(const Told& told, const ScopeKey& key, Scope* scope) {
+void Learner::AskForUndo(const Told& told, const ScopeKey& key) {
   const StoredPlan& stored = told.stored;
   if (told.parts == nullptr || book_.IsKept(stored.key, 0)) return;
   const std::vector<FusionToUndo> undo =
@@ -431,7 +431,7 @@ void Learner::AskForUndo(const Told& told, const ScopeKey& key, Scope* scope) {
       renewal.unfuse.emplace(node, fusion.reason);
     }
   }
-  if (!Want(told, key, std::move(renewal), scope)) return;
+  if (!Want(told, key, std::move(renewal))) return;
   book_.Log({.tenant = key.first,
              .plan_key = stored.key,
              .model_name = stored.model_name,

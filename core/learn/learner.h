@@ -97,15 +97,6 @@ class Learner {
     Digest key;
     MeasuredPlan measured;
   };
-  // A plan that was to be made again, and how fast it was before.
-  struct Move {
-    Digest old_kernels;
-    PlanCalibration old_calibration;
-    int64_t epoch = 0;  // 0: a fusion is undone
-    std::vector<int> unfused;
-    PlanTime old_time;
-    std::string voter;  // that measured it
-  };
   // What one machine says of a canary: sums of median errors.
   struct CanaryVotes {
     int reports = 0;
@@ -129,7 +120,6 @@ class Learner {
     // Measured plans that are alternatives of each other, by voter; their bytes.
     std::map<std::string, std::vector<RecentPlan>> plans;
     int64_t plan_bytes = 0;
-    std::map<Digest, Move> moves;
     // Plans that were compared with the constants in force, and the epoch of these.
     std::map<Digest, int64_t> settled;
     // Plans that are left alone for a while, because a change of them came to nothing.
@@ -162,9 +152,8 @@ class Learner {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void AskForMove(const Told& told, const PlanCalibration& in_force, const ScopeKey& key,
                   Scope* scope) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void AskForUndo(const Told& told, const ScopeKey& key, Scope* scope)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  bool Want(const Told& told, const ScopeKey& key, Renewal renewal, Scope* scope)
+  void AskForUndo(const Told& told, const ScopeKey& key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  bool Want(const Told& told, const ScopeKey& key, Renewal renewal)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
   void OnRenewed(const Digest& plan, std::string_view tenant, const RenewalOutcome& outcome);
   MeasuredGroups GroupsOf(const StoredPlan& stored, const KernelTimings& voter);

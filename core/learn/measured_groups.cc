@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <set>
 
-#include "core/benefit/calibrate/terms.h"
+#include "core/benefit/terms.h"
 #include "core/learn/texts.h"
 
 namespace fusion {

@@ -21,7 +21,6 @@ TimingRecord RecordOf(const KernelTimings& t) {
   const double spread = (median.high - median.low) / 2 / median.median;
   return {.voter = VoterOf(t),
           .kernel = t.kernel.ToHex(),
-          .bound = t.bound,
           .form = t.form,
           .terms = t.terms,
           .measured_us = median.median,
@@ -115,7 +114,9 @@ absl::StatusOr<std::map<TimedDevice, DeviceObservations>> ReadObservations(
     of.observations.push_back({.record = std::move(record),
                                .model = std::move(found->model_name),
                                .choice = found->choice == Digest() ? "" : found->choice.ToHex(),
+                               .bound = std::move(found->bound),
                                .machine = std::move(found->machine),
+                               .clock_ghz = found->clock_ghz,
                                .tenant = std::move(found->tenant)});
   }
   for (auto& [device, of] : by_device) {

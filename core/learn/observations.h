@@ -27,7 +27,9 @@ struct Observation {
   TimingRecord record;
   std::string model;   // empty: unknown
   std::string choice;  // KernelTimings::choice in hex; empty: none
+  std::string bound;   // as PlanGroup::bound, of the plan that was reported
   std::string machine;
+  double clock_ghz = 0;  // as KernelTimings::clock_ghz
   std::string tenant;
   size_t fold = 0;  // 0..kFolds - 1: the part that holds it back
 };

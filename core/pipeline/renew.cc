@@ -1,6 +1,6 @@
 // Stored plans that are made again: with constants that measurements have corrected, or without a
 // fusion that was measured slower than its parts.
-#include "core/benefit/calibrate/terms.h"
+#include "core/benefit/terms.h"
 #include "core/learn/texts.h"
 #include "core/pipeline/plan_fusion.h"
 
@@ -12,7 +12,8 @@ double CalibratedUs(const Plan& plan, const CostFactors& factors) {
   double us = 0;
   for (const PlanLaunch& launch : plan.launches) {
     const PlanGroup& group = plan.groups[static_cast<size_t>(launch.group)];
-    us += group.form.empty() ? group.estimate.time_us : TimeOf(group.terms, factors);
+    us +=
+        group.form.empty() ? group.estimate.time_us : ExpectedUs(group.terms, group.form, factors);
   }
   return us;
 }

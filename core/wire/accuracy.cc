@@ -1,5 +1,8 @@
 #include "core/wire/accuracy.h"
 
+#include <cmath>
+#include <tuple>
+
 #include "core/wire/basics/decode_each.h"
 #include "core/wire/basics/scalars.h"
 #include "fusion/v1/fusion_service.pb.h"
@@ -25,8 +28,13 @@ absl::StatusOr<FittedClass> DecodeClass(const v1::FittedClass& wire) {
 
 absl::StatusOr<MeasuredMachine> DecodeMachine(const v1::MeasuredMachine& wire) {
   RETURN_IF_ERROR(CheckMeasured("factor", wire.factor()));
-  return MeasuredMachine{
-      .machine = wire.machine(), .tenant = wire.tenant(), .factor = wire.factor()};
+  if (!(wire.clock_ghz() >= 0 && std::isfinite(wire.clock_ghz()))) {
+    return InvalidArgument("clock_ghz: ", wire.clock_ghz(), "; expected a frequency in GHz");
+  }
+  return MeasuredMachine{.machine = wire.machine(),
+                         .tenant = wire.tenant(),
+                         .factor = wire.factor(),
+                         .clock_ghz = wire.clock_ghz()};
 }
 
 }  // namespace
@@ -54,6 +62,8 @@ void EncodeAccuracy(const DeviceAccuracy& accuracy, v1::DeviceAccuracy* out) {
   out->set_truncated(!accuracy.complete);
   EncodeErrors(accuracy.spec, out->mutable_spec());
   EncodeErrors(accuracy.held_back, out->mutable_held_back());
+  EncodeErrors(accuracy.spec_plans, out->mutable_spec_plans());
+  EncodeErrors(accuracy.held_back_plans, out->mutable_held_back_plans());
   for (const FittedConstant& constant : accuracy.constants) {
     v1::FittedConstant* to = out->add_constants();
     to->set_name(TextToWire(constant.name));
@@ -72,6 +82,7 @@ void EncodeAccuracy(const DeviceAccuracy& accuracy, v1::DeviceAccuracy* out) {
     to->set_machine(TextToWire(machine.machine));
     to->set_tenant(TextToWire(machine.tenant));
     to->set_factor(machine.factor);
+    to->set_clock_ghz(machine.clock_ghz);
   }
 }
 
@@ -86,12 +97,16 @@ absl::StatusOr<DeviceAccuracy> DecodeAccuracy(const v1::DeviceAccuracy& wire) {
                                                           {"kernels", wire.kernels()},
                                                           {"models", wire.models()}};
   for (const auto& [field, count] : kCounts) RETURN_IF_ERROR(CheckCounted(field, count));
-  absl::StatusOr<ErrorSummary> spec = DecodeErrors(wire.spec());
-  if (!spec.ok()) return Annotate(spec.status(), "spec");
-  out.spec = *spec;
-  absl::StatusOr<ErrorSummary> held_back = DecodeErrors(wire.held_back());
-  if (!held_back.ok()) return Annotate(held_back.status(), "held_back");
-  out.held_back = *held_back;
+  const std::tuple<std::string_view, const v1::ErrorSummary&, ErrorSummary*> kErrors[] = {
+      {"spec", wire.spec(), &out.spec},
+      {"held_back", wire.held_back(), &out.held_back},
+      {"spec_plans", wire.spec_plans(), &out.spec_plans},
+      {"held_back_plans", wire.held_back_plans(), &out.held_back_plans}};
+  for (const auto& [field, sent, to] : kErrors) {
+    absl::StatusOr<ErrorSummary> errors = DecodeErrors(sent);
+    if (!errors.ok()) return Annotate(errors.status(), field);
+    *to = *errors;
+  }
   RETURN_IF_ERROR(DecodeEach("constants", wire.constants(), DecodeConstant, &out.constants));
   RETURN_IF_ERROR(DecodeEach("classes", wire.classes(), DecodeClass, &out.classes));
   RETURN_IF_ERROR(DecodeEach("machines", wire.machines(), DecodeMachine, &out.machines));

@@ -1,6 +1,7 @@
 #include "core/wire/epochs.h"
 
 #include <cmath>
+#include <tuple>
 
 #include "core/wire/accuracy.h"
 #include "core/wire/basics/cost_factors.h"
@@ -113,6 +114,53 @@ absl::StatusOr<LearnedDecision> DecodeDecision(const v1::LearnedDecision& wire) 
                          *key,           wire.model_name(), wire.text()};
 }
 
+void EncodeChange(const PlanChange& change, v1::StoredPlanChange* out) {
+  out->set_plan_key(DigestToWire(change.plan_key));
+  out->set_tenant(TextToWire(change.tenant));
+  out->set_target(TextToWire(change.device.target));
+  out->set_isa(TextToWire(change.device.isa));
+  out->set_threads(change.device.threads);
+  out->set_voter(change.voter);
+  out->set_old_kernels(DigestToWire(change.old_kernels));
+  if (change.old_calibration.epoch > 0) {
+    EncodeCalibration(change.old_calibration, out->mutable_old_calibration());
+  }
+  out->set_epoch(change.epoch);
+  out->mutable_unfused()->Add(change.unfused.begin(), change.unfused.end());
+  out->set_old_us(change.old_us);
+  out->set_old_low_us(change.old_low_us);
+  out->set_old_high_us(change.old_high_us);
+}
+
+absl::StatusOr<PlanChange> DecodeChange(const v1::StoredPlanChange& wire) {
+  PlanChange out;
+  out.tenant = wire.tenant();
+  out.device = {wire.target(), wire.isa(), wire.threads()};
+  out.voter = wire.voter();
+  out.epoch = wire.epoch();
+  out.unfused.assign(wire.unfused().begin(), wire.unfused().end());
+  out.old_us = wire.old_us();
+  out.old_low_us = wire.old_low_us();
+  out.old_high_us = wire.old_high_us();
+  for (const auto& [field, bytes, to] : {std::tuple("plan_key", &wire.plan_key(), &out.plan_key),
+                                         {"old_kernels", &wire.old_kernels(), &out.old_kernels}}) {
+    absl::StatusOr<Digest> digest = DigestFromWire(*bytes);
+    if (!digest.ok()) return Annotate(digest.status(), field);
+    *to = *digest;
+  }
+  if (wire.has_old_calibration()) {
+    absl::StatusOr<PlanCalibration> calibration = DecodeCalibration(wire.old_calibration());
+    if (!calibration.ok()) return Annotate(calibration.status(), "old_calibration");
+    out.old_calibration = *std::move(calibration);
+  }
+  for (const auto& [field, us] : {std::pair("old_us", out.old_us),
+                                  {"old_low_us", out.old_low_us},
+                                  {"old_high_us", out.old_high_us}}) {
+    if (!(us >= 0)) return InvalidArgument(field, ": ", us, "; expected microseconds");
+  }
+  return out;
+}
+
 }  // namespace
 
 void EncodeEpochs(const EpochList& list, v1::ListEpochsResponse* out) {
@@ -143,6 +191,7 @@ std::string LearnedToBytes(const LearnedState& state) {
     kept->set_plan_key(DigestToWire(plan));
     kept->set_epoch(epoch);
   }
+  for (const PlanChange& change : state.changes) EncodeChange(change, wire.add_changes());
   const std::string bytes = wire.SerializeAsString();
   return StrCat(BytesOf(Sha256(bytes)), bytes);
 }
@@ -165,6 +214,8 @@ absl::StatusOr<LearnedState> LearnedFromBytes(std::string_view bytes) {
     if (!key.ok()) return DataLoss("epochs: kept: plan_key: ", Message(key.status()));
     out.kept.emplace_back(*key, kept.epoch());
   }
+  const absl::Status changes = DecodeEach("changes", wire.changes(), DecodeChange, &out.changes);
+  if (!changes.ok()) return DataLoss("epochs: ", Message(changes));
   return out;
 }
 

@@ -24,7 +24,8 @@ using KeptPlan = std::pair<Digest, int64_t>;
 /// What a server has learned.
 struct LearnedState {
   EpochList list;
-  std::vector<KeptPlan> kept;  // oldest first
+  std::vector<KeptPlan> kept;       // oldest first
+  std::vector<PlanChange> changes;  // by plan_key
 
   bool operator==(const LearnedState&) const = default;
 };

@@ -55,6 +55,7 @@ absl::StatusOr<Estimate> DecodeEstimate(const v1::Estimate& wire) {
                                {"flops", wire.flops()},
                                {"product_us", wire.product_us()},
                                {"off_chip_us", wire.off_chip_us()},
+                               {"local_us", wire.local_us()},
                                {"waves", wire.waves()}}));
   RETURN_IF_ERROR(CheckNotNegative({{"activation_bytes", wire.activation_bytes()},
                                     {"recompute_bytes", wire.recompute_bytes()},
@@ -77,6 +78,7 @@ absl::StatusOr<Estimate> DecodeEstimate(const v1::Estimate& wire) {
   e.waves = wire.waves();
   e.product_us = wire.product_us();
   e.off_chip_us = wire.off_chip_us();
+  e.local_us = wire.local_us();
   return e;
 }
 

@@ -28,6 +28,7 @@ void EncodeEstimate(const Estimate& e, v1::Estimate* out) {
   out->set_waves(e.waves);
   out->set_product_us(e.product_us);
   out->set_off_chip_us(e.off_chip_us);
+  out->set_local_us(e.local_us);
 }
 
 void EncodeTensor(const PlanTensor& t, v1::PlanTensor* out) {

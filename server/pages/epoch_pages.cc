@@ -53,13 +53,8 @@ Markup FactorFacts(const CostFactors& f) {
   auto add = [&](std::string_view name, double factor) {
     facts.Add(name, fmt::format("{:.2f} x", factor));
   };
-  add("launch", f.launch);
-  add("barrier", f.barrier);
-  add("task", f.task);
-  add("elements", f.element);
-  add("shared cache", f.shared);
-  add("memory", f.memory);
-  for (const auto& [type, factor] : f.product) add(StrCat("products of ", type), factor);
+  for (const auto& [name, factor] : NamedFactors(f)) add(name, factor);
+  for (const auto& [of, factor] : f.classes) add(StrCat(of.form, " bound by ", of.bound), factor);
   return facts.Show();
 }
 

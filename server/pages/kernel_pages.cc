@@ -70,6 +70,8 @@ Markup ErrorTable(const DeviceAccuracy& device) {
   };
   add("of the spec", device.spec);
   add("fitted to other models", device.held_back);
+  add("of the spec, whole runs", device.spec_plans);
+  add("fitted to other models, whole runs", device.held_back_plans);
   return table.Show("There are no timings.");
 }
 
@@ -103,11 +105,13 @@ Markup MachineTable(const DeviceAccuracy& device) {
   PageTable table("Machines that are faster or slower than the others as a whole",
                   {{"Machine", Kind::kName},
                    {"Tenant", Kind::kSpareName},
-                   {"Time / median of all", Kind::kNumber}});
+                   {"Time / median of all", Kind::kNumber},
+                   {"GHz", Kind::kSpareNumber}});
   for (const MeasuredMachine& machine : device.machines) {
-    if (IsOne(machine.factor)) continue;
-    table.Add(
-        {Foreign(machine.machine), Foreign(machine.tenant, 64), Words(FactorText(machine.factor))});
+    if (IsOne(machine.factor) && machine.clock_ghz == 0) continue;
+    table.Add({Foreign(machine.machine), Foreign(machine.tenant, 64),
+               Words(FactorText(machine.factor)),
+               Words(machine.clock_ghz == 0 ? "-" : fmt::format("{:.2f}", machine.clock_ghz))});
   }
   return table.Show("No machine is faster or slower than the others.");
 }

@@ -8,10 +8,11 @@ from epochs import epochs
 from observability import observability
 from pages import pages
 from probe import probe
+from regret import regret
 from tuning import tuning
 from workload import workload
 
-GROUPS = [observability, epochs, pages, workload, accuracy, tuning, probe]
+GROUPS = [observability, epochs, pages, workload, accuracy, regret, tuning, probe]
 
 
 def measure(rows, work, options):

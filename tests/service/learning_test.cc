@@ -4,7 +4,9 @@
 
 #include "client/admin_client.h"
 #include "client/client.h"
+#include "core/benefit/terms.h"
 #include "core/device/host_isa.h"
+#include "tests/models/models.h"
 #include "tests/service/server_fixture.h"
 
 namespace fusion {
@@ -19,7 +21,10 @@ using testing::SizeIs;
 class LearningTest : public ServerTest {
  protected:
   void Serve(std::vector<std::string> args = {}) {
-    args.insert(args.end(), {"--store", dir_.path("store"), "--canary-percent", "100"});
+    if (!testing::Value(args, Contains("--store"))) {
+      args.insert(args.end(), {"--store", dir_.path("store")});
+    }
+    args.insert(args.end(), {"--canary-percent", "100"});
     Start(std::move(args));
     client_ = Client::Connect(daemon_->address()).value();
     owner_ = Client::Connect(daemon_->local_address()).value();
@@ -51,6 +56,36 @@ class LearningTest : public ServerTest {
     }
     const absl::Status sent = client_->ReportLatency(report).status();
     EXPECT_TRUE(sent.ok()) << sent;
+  }
+  FusionReply PlanModel(const std::string& name, FusionMode fusion = FusionMode::kFused) {
+    FusionRequest request;
+    request.onnx_model = GenerateModel(name).value().model.SerializeAsString();
+    request.target.isa = "avx2";
+    request.target.threads = 2;
+    request.mode = PlanMode::kPlanOnly;
+    request.options.fusion = fusion;
+    absl::StatusOr<FusionReply> reply = client_->PlanFusion(request);
+    EXPECT_TRUE(reply.ok()) << reply.status();
+    return *std::move(reply);
+  }
+  // Launches of plans that are made now, by model.
+  std::map<std::string, int64_t> LaunchesOf(const std::vector<std::string>& models, bool learns) {
+    std::map<std::string, int64_t> out;
+    for (const std::string& name : models) {
+      const FusionReply planned = PlanModel(name);
+      out[name] = planned.plan.totals.launches;
+      EXPECT_EQ(planned.plan.calibration.epoch > 0, learns) << name;
+    }
+    return out;
+  }
+  // What the launches take on a device with these constants.
+  static std::vector<double> TimesOn(const CostFactors& device, const FusionReply& reply) {
+    std::vector<double> out;
+    for (const PlanLaunch& launch : reply.plan.launches) {
+      const PlanGroup& group = reply.plan.groups[static_cast<size_t>(launch.group)];
+      out.push_back(TimeOf(group.terms, device));
+    }
+    return out;
   }
   static std::vector<double> EstimatesOf(const FusionReply& reply, double times) {
     std::vector<double> out;
@@ -147,6 +182,57 @@ TEST_F(LearningTest, AFusionThatWasMeasuredSlowerThanItsPartsIsUndone) {
   for (int i = 0; i < 3; ++i) Report(now, {10, 10, 10});
   EXPECT_THAT(client_->ListEpochs().value().decisions[0].text, HasSubstr("confirmed: measured"));
   EXPECT_EQ(Metric("fusion_plans_renewed_total{result=\"changed\"}"), 1);
+}
+
+// Free launches split, dear ones join: new plans follow the device that the reports are about.
+TEST_F(LearningTest, PlansFollowASimulatedDeviceWithinTwoHundredReports) {
+  // Op by op too, as fusionctl bench reports: small kernels say what a launch costs.
+  const std::vector<std::string> reported = {"softmax", "layernorm", "llama_small_decode", "mha",
+                                             "mbconv"};
+  const std::vector<std::string> judged = {"mlp", "mha_nomask", "conv_bn_relu", "t5_encoder"};
+  constexpr double kFree = 1.0 / 64;
+  struct Case {
+    const char* store;
+    CostFactors device;
+    int sign;  // of the change of the number of launches
+  };
+  const Case cases[] = {{"free",
+                         {.launch = kFree,
+                          .barrier = kFree,
+                          .task = kFree,
+                          .local = kFree,
+                          .shared = kFree,
+                          .memory = kFree},
+                         +1},
+                        {"dear", {.launch = 10}, -1}};
+  Start({"--learn", "false"});
+  client_ = Client::Connect(daemon_->address()).value();
+  const std::map<std::string, int64_t> usual = LaunchesOf(judged, false);
+  for (const Case& c : cases) {
+    EXPECT_EQ(daemon_->Stop().exit_code, 0);
+    Serve({"--store", dir_.path(c.store)});
+    int reports = 0;
+    for (const std::string& name : reported) {
+      for (const FusionMode fusion : {FusionMode::kFused, FusionMode::kOpByOp}) {
+        const FusionReply planned = PlanModel(name, fusion);
+        for (int i = 0; i < 20; ++i, ++reports) Report(planned, TimesOn(c.device, planned));
+      }
+    }
+    EXPECT_LE(reports, 200);
+    Train();
+    ASSERT_TRUE(Eventually([&] {
+      const EpochList list = client_->ListEpochs().value();
+      return !list.epochs.empty() && list.epochs.front().state() == EpochState::kCanary;
+    })) << c.store;
+    int moved = 0;
+    for (const auto& [name, launches] : LaunchesOf(judged, true)) {
+      const int64_t change = c.sign * (launches - usual.at(name));
+      EXPECT_GE(change, 0) << c.store << ": " << name << ", " << usual.at(name) << " -> "
+                           << launches;
+      moved += change > 0 ? 1 : 0;
+    }
+    EXPECT_GE(moved, 2) << c.store << ": plans do not follow the device";
+  }
 }
 
 TEST_F(LearningTest, APinnedPlanStays) {

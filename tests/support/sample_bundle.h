@@ -67,6 +67,7 @@ inline Plan SamplePlan() {
                     .product_us = 1.25,
                     .memory_us = 3.5,
                     .off_chip_us = 1.75,
+                    .local_us = 1.125,
                     .stall_us = 0.75,
                     .launch_us = 4.5,
                     .tiling_loss_us = 5.5,
@@ -90,6 +91,7 @@ inline Plan SamplePlan() {
                             .idle_us = 3.25,
                             .spill_us = 4.25,
                             .serial_us = 10.25,
+                            .local_us = 11.25,
                             .shared_us = 5.25,
                             .memory_us = 6.25,
                             .launch_us = 7.25,
@@ -174,6 +176,8 @@ inline Plan SamplePlan() {
   plan.calibration = {
       3, {.launch = 2, .barrier = 3, .task = 4, .element = 5, .shared = 6, .memory = 7}};
   plan.calibration.factors.product["f32"] = 8;
+  plan.calibration.factors.local = 0.5;
+  plan.calibration.factors.classes[{"memory", "copy"}] = 1.25;
   plan.frontier = {{.name = "least-memory",
                     .latency_us = 1.25,
                     .peak_bytes = 2,

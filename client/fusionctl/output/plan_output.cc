@@ -107,6 +107,7 @@ Json EstimateJson(const Estimate& e) {
           {"product_us", e.product_us},
           {"memory_us", e.memory_us},
           {"off_chip_us", e.off_chip_us},
+          {"local_us", e.local_us},
           {"stall_us", e.stall_us},
           {"launch_us", e.launch_us},
           {"tiling_loss_us", e.tiling_loss_us},

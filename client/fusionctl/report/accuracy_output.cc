@@ -33,6 +33,8 @@ std::string ErrorsText(const DeviceAccuracy& device) {
   };
   add("of the spec", device.spec);
   add("fitted to other models", device.held_back);
+  add("of the spec, whole runs", device.spec_plans);
+  add("fitted to other models, whole runs", device.held_back_plans);
   std::string out = table.ToString();
   if (device.held_back.timings == 0) {
     out +=
@@ -68,12 +70,14 @@ std::string ClassesText(const DeviceAccuracy& device) {
 }
 
 std::string MachinesText(const DeviceAccuracy& device) {
-  Table table({{"machine"}, {"tenant"}, {"time / median of all", Table::kRight}});
+  Table table(
+      {{"machine"}, {"tenant"}, {"time / median of all", Table::kRight}, {"GHz", Table::kRight}});
   int shown = 0;
   for (const MeasuredMachine& machine : device.machines) {
-    if (IsOne(machine.factor)) continue;
+    if (IsOne(machine.factor) && machine.clock_ghz == 0) continue;
     table.Add({machine.machine.empty() ? "-" : machine.machine,
-               machine.tenant.empty() ? "-" : machine.tenant, FactorText(machine.factor)});
+               machine.tenant.empty() ? "-" : machine.tenant, FactorText(machine.factor),
+               machine.clock_ghz == 0 ? "-" : ShortNumber(machine.clock_ghz)});
     ++shown;
   }
   return shown == 0 ? "" : StrCat("\n", table.ToString());
@@ -119,8 +123,10 @@ Json AccuracyJson(const DeviceAccuracy& device) {
   }
   Json machines = Json::array();
   for (const MeasuredMachine& machine : device.machines) {
-    machines.push_back(
-        {{"machine", machine.machine}, {"tenant", machine.tenant}, {"factor", machine.factor}});
+    machines.push_back({{"machine", machine.machine},
+                        {"tenant", machine.tenant},
+                        {"factor", machine.factor},
+                        {"clock_ghz", machine.clock_ghz}});
   }
   return {{"target", device.device.target},
           {"isa", device.device.isa},
@@ -131,6 +137,8 @@ Json AccuracyJson(const DeviceAccuracy& device) {
           {"truncated", !device.complete},
           {"spec", ErrorsJson(device.spec)},
           {"held_back", ErrorsJson(device.held_back)},
+          {"spec_plans", ErrorsJson(device.spec_plans)},
+          {"held_back_plans", ErrorsJson(device.held_back_plans)},
           {"constants", constants},
           {"classes", classes},
           {"machines", machines}};

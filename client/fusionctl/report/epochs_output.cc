@@ -41,25 +41,25 @@ std::string EvidenceText(const Epoch& epoch) {
   return out + "\n";
 }
 
-std::vector<std::pair<std::string, double>> Named(const CostFactors& f) {
-  std::vector<std::pair<std::string, double>> out = {
-      {"launch", f.launch},    {"barrier", f.barrier},     {"task", f.task},
-      {"elements", f.element}, {"shared cache", f.shared}, {"memory", f.memory}};
-  for (const auto& [type, factor] : f.product) {
-    out.emplace_back(StrCat("products of ", type), factor);
-  }
-  return out;
-}
-
 std::string EpochText(const Epoch& epoch) {
   std::string out = StrCat(
       Bold(StrCat("epoch ", epoch.number)), ": ", EpochStateName(epoch.state()), ", for ",
       epoch.device.target, ", ", epoch.device.isa, ", ", Count(epoch.device.threads, "thread"),
       epoch.tenant.empty() ? "" : StrCat(", plans of tenant ", epoch.tenant), ", fitted to ",
       Count(epoch.kernels, "kernel"), "\n", EvidenceText(epoch), "  measured / spec: ",
-      StrJoin(Named(epoch.factors), ", ",
+      StrJoin(NamedFactors(epoch.factors), ", ",
               [](const auto& named) { return StrCat(named.first, " ", FactorText(named.second)); }),
       "\n");
+  if (!epoch.factors.classes.empty()) {
+    StrAppend(&out, StrCat("  what these leave: ",
+                           StrJoin(epoch.factors.classes, ", ",
+                                   [](const auto& entry) {
+                                     const auto& [of, factor] = entry;
+                                     return StrCat(of.form, " bound by ", of.bound, " ",
+                                                   FactorText(factor));
+                                   }),
+                           "\n"));
+  }
   for (const EpochEvent& event : epoch.events) {
     StrAppend(&out, StrCat("  ", TimeText(event.unix_ms), " ", EpochStateName(event.state), ": ",
                            event.reason, "\n"));
@@ -86,8 +86,12 @@ Json ScoreJson(const HeldBackScore& score) {
 
 Json EpochJson(const Epoch& epoch) {
   Json constants = Json::array();
-  for (const auto& [name, factor] : Named(epoch.factors)) {
+  for (const auto& [name, factor] : NamedFactors(epoch.factors)) {
     constants.push_back({{"name", name}, {"factor", factor}});
+  }
+  Json classes = Json::array();
+  for (const auto& [of, factor] : epoch.factors.classes) {
+    classes.push_back({{"bound", of.bound}, {"form", of.form}, {"factor", factor}});
   }
   Json events = Json::array();
   for (const EpochEvent& event : epoch.events) {
@@ -112,6 +116,7 @@ Json EpochJson(const Epoch& epoch) {
           {"kernels", epoch.kernels},
           {"timings", epoch.timings},
           {"constants", constants},
+          {"classes", classes},
           {"before", ScoreJson(epoch.before)},
           {"after", ScoreJson(epoch.after)},
           {"events", events},

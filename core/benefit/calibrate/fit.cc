@@ -45,14 +45,15 @@ class Parameters {
                     .barrier = std::exp(x[1]),
                     .task = std::exp(x[2]),
                     .element = std::exp(x[3]),
-                    .shared = std::exp(x[4]),
-                    .memory = std::exp(x[5])};
+                    .local = std::exp(x[4]),
+                    .shared = std::exp(x[5]),
+                    .memory = std::exp(x[6])};
     for (size_t t = 0; t < types_.size(); ++t) out.product[types_[t]] = std::exp(x[kCommon + t]);
     return out;
   }
 
  private:
-  static constexpr size_t kCommon = 6;
+  static constexpr size_t kCommon = 7;
   std::vector<std::string> types_;
 };
 
@@ -133,8 +134,8 @@ class Fitter {
   CostFactors factors() const { return parameters_.Factors(x_); }
   const std::vector<double>& offsets() const { return offsets_; }
   const std::vector<Observation>& observations() const { return observations_; }
-  // ln(measured / expected) without the offset of the voter.
-  double ResidualOf(const Observation& o) const { return LeftOf(o, factors()); }
+  // As a machine without an offset would have measured it.
+  double MeasuredUs(const Observation& o) const { return std::exp(o.ln_us - offsets_[o.voter]); }
 
  private:
   double LeftOf(const Observation& o, const CostFactors& factors) const {
@@ -239,10 +240,18 @@ std::map<KernelClass, Residual> FitResiduals(const Fitter& fitter, const FitOpti
     std::map<size_t, std::vector<double>> left;  // by voter
     std::set<std::string> kernels;
   };
+  const CostFactors factors = fitter.factors();
   std::map<KernelClass, Members> members;
   for (const Observation& o : fitter.observations()) {
-    Members& of = members[{o.record->bound, o.record->form}];
-    of.left[o.voter].push_back(fitter.ResidualOf(o));
+    const CostTerms terms = Scaled(o.record->terms, factors);
+    const std::string bound = BoundOf(terms);
+    const double start = StartOf(terms);
+    const double work = TimeOf(terms, {}) - start;
+    if (bound == "launch" || work <= 0) continue;
+    const double least =
+        work * kLeastResidual / 2;  // where the launch was faster than it is fitted
+    Members& of = members[{bound, o.record->form}];
+    of.left[o.voter].push_back(std::log(std::max(fitter.MeasuredUs(o) - start, least) / work));
     of.kernels.insert(o.record->kernel);
   }
   std::map<KernelClass, Residual> out;
@@ -260,15 +269,6 @@ std::map<KernelClass, Residual> FitResiduals(const Fitter& fitter, const FitOpti
 
 }  // namespace
 
-double DeviceFit::FactorOf(const KernelClass& of) const {
-  auto known = residuals.find(of);
-  return known == residuals.end() ? 1 : known->second.factor;
-}
-
-double ExpectedUs(const DeviceFit& fit, const CostTerms& terms, const KernelClass& of) {
-  return TimeOf(terms, fit.factors) * fit.FactorOf(of);
-}
-
 DeviceFit FitDevice(const std::vector<TimingRecord>& records, const FitOptions& options) {
   DeviceFit out;
   std::vector<std::string> voters;
@@ -278,6 +278,7 @@ DeviceFit FitDevice(const std::vector<TimingRecord>& records, const FitOptions& 
   fitter.Run();
   out.factors = fitter.factors();
   out.residuals = FitResiduals(fitter, options);
+  for (const auto& [of, residual] : out.residuals) out.factors.classes[of] = residual.factor;
   for (size_t v = 0; v < voters.size(); ++v) {
     out.machines[voters[v]] = std::exp(fitter.offsets()[v]);
   }
@@ -289,7 +290,7 @@ DeviceFit FitDevice(const std::vector<TimingRecord>& records, const FitOptions& 
     kernels.insert(r.kernel);
     const double ln_us = o.ln_us - fitter.offsets()[o.voter];
     before.push_back({std::abs(ln_us - std::log(TimeOf(r.terms, {}))), o.weight});
-    const double expected = ExpectedUs(out, r.terms, {r.bound, r.form});
+    const double expected = ExpectedUs(r.terms, r.form, out.factors);
     after.push_back({std::abs(ln_us - std::log(expected)), o.weight});
   }
   out.records = static_cast<int64_t>(records.size());

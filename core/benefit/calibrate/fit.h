@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/benefit/calibrate/terms.h"
+#include "core/benefit/terms.h"
 
 namespace fusion {
 
@@ -13,24 +13,15 @@ namespace fusion {
 struct TimingRecord {
   std::string voter;   // machine and tenant: however many records they send, they have one vote
   std::string kernel;  // equal for records of the same kernel
-  std::string bound;   // BoundOf the estimate
   std::string form;    // of the kernel: "product", "streamed product", "reduction", "element-wise"
   CostTerms terms;     // with the constants of the spec
   double measured_us = 0;  // median; above 0
   double spread = 0;  // half of the 95 % interval of the median, as a fraction of it; at least 0
 };
 
-/// A class of kernels whose estimates are wrong in the same way.
-struct KernelClass {
-  std::string bound;
-  std::string form;
-
-  auto operator<=>(const KernelClass&) const = default;
-};
-
-/// By how much a class is still estimated wrongly with the fitted factors.
+/// By how much a class is still estimated wrongly with the fitted constants.
 struct Residual {
-  double factor = 1;    // on the time of a kernel of this class: 0.5..2
+  double factor = 1;    // CostFactors::classes
   int64_t kernels = 0;  // different ones that it is fitted to
   int64_t voters = 0;
 
@@ -39,8 +30,8 @@ struct Residual {
 
 /// Fitted constants of one device, with one number of threads and one instruction set.
 struct DeviceFit {
-  CostFactors factors;
-  std::map<KernelClass, Residual> residuals;
+  CostFactors factors;                        // with those of classes
+  std::map<KernelClass, Residual> residuals;  // of all classes that were seen, but "launch"
   /// exp of the offset of each voter: above 1, it is slower than the others on the kernels that
   /// they share. Of three voters or more, one that is slow as a whole moves neither factors nor
   /// residuals. Of two, each is as far from the middle.
@@ -53,7 +44,6 @@ struct DeviceFit {
   double error_before = 0;
   double error_after = 0;
 
-  double FactorOf(const KernelClass& of) const;
   bool operator==(const DeviceFit&) const = default;
 };
 
@@ -67,13 +57,11 @@ struct FitOptions {
   double shrinkage = 8;
 };
 
-/// Least and largest factor of a residual.
-inline constexpr double kLeastResidual = 0.5;
-inline constexpr double kMostResidual = 2;
-
 /// Fits constants to records of one device.
 ///
-///   ln m_i = ln TimeOf(terms_i, exp(x)) + s_v(i) + r_class(i) + noise
+///   m_i = exp(s_v(i) + noise) * (start_i + exp(r_class(i)) * (TimeOf(terms_i, exp(x)) - start_i))
+///
+/// start: StartOf the terms with the factors exp(x). Class: BoundOf these terms, and the form.
 ///
 /// 1. Records are merged by voter and kernel (median of ln m and of the spread). Each voter has the
 ///    same total weight; within it a kernel has the weight 1 / (1 + (spread / huber)^2).
@@ -84,16 +72,14 @@ inline constexpr double kMostResidual = 2;
 ///    Sources: P. J. Huber, "Robust Estimation of a Location Parameter", Annals of Mathematical
 ///    Statistics 35 (1964); D. W. Marquardt, "An Algorithm for Least-Squares Estimation of
 ///    Nonlinear Parameters", SIAM J. Appl. Math. 11 (1963).
-/// 4. r, the residual of each class: HodgesLehmann over the kernels of each voter, the median over
-///    voters, shrunk by the number of kernels, clamped.
+/// 4. r, the residual of each class: HodgesLehmann over the kernels of each voter of
+///    ln((m - start) / (TimeOf - start)), the median over voters, shrunk by the number of kernels,
+///    clamped. Kernels bound by their launch have none.
 ///
 /// A pure function. Records of one voter and kernel must have equal terms and class; then the order
 /// of the records does not matter. Time: about 0.3 s for 4,000 kernels (measured). Records whose
 /// measured or estimated time is not positive and finite are left out. Without records all factors
 /// are 1.
 DeviceFit FitDevice(const std::vector<TimingRecord>& records, const FitOptions& options = {});
-
-/// The time that `fit` expects of a kernel, in microseconds.
-double ExpectedUs(const DeviceFit& fit, const CostTerms& terms, const KernelClass& of);
 
 }  // namespace fusion

@@ -21,8 +21,7 @@ struct ErrorSummary {
 
 /// How wrong a constant of a device spec is: the measured cost divided by that of the spec.
 struct FittedConstant {
-  std::string
-      name;  // "launch", "barrier", "task", "elements", "shared cache", "memory", "products of f32"
+  std::string name;   // as NamedFactors says
   double factor = 1;  // above 1: the device is slower than its spec says
 
   bool operator==(const FittedConstant&) const = default;
@@ -30,7 +29,7 @@ struct FittedConstant {
 
 /// How wrong the estimates of a class of kernels remain with the fitted constants.
 struct FittedClass {
-  std::string bound;  // as PlanGroup::bound
+  std::string bound;  // the largest term of the time with the fitted constants (KernelClass)
   std::string form;   // as PlanGroup::form
   double factor = 1;
   int64_t kernels = 0;
@@ -42,8 +41,9 @@ struct FittedClass {
 /// A machine of a tenant, relative to the median of all machines of its kind.
 struct MeasuredMachine {
   std::string machine;
-  std::string tenant;  // empty: the server itself
-  double factor = 1;   // above 1: slower
+  std::string tenant;    // empty: the server itself
+  double factor = 1;     // above 1: slower
+  double clock_ghz = 0;  // as its latest report says; 0: unknown
 
   bool operator==(const MeasuredMachine&) const = default;
 };
@@ -58,6 +58,10 @@ struct DeviceAccuracy {
   bool complete = true;    // false: there are more timings than are read (kMaxFittedTimings)
   ErrorSummary spec;       // with the constants of the spec
   ErrorSummary held_back;  // with constants fitted to the kernels of other models
+  /// Of runs of whole plans: the measured median, and the sum of what is expected of the launches.
+  /// `timings` counts plans. Plans with registered kernels, loops or open dims do not count.
+  ErrorSummary spec_plans;
+  ErrorSummary held_back_plans;
   std::vector<FittedConstant> constants;  // fitted to all kernels
   std::vector<FittedClass> classes;
   std::vector<MeasuredMachine> machines;

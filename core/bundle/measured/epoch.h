@@ -78,11 +78,29 @@ struct Epoch {
   bool operator==(const Epoch&) const = default;
 };
 
+/// A stored plan that is made again, and what it was before: its own measurements say whether it
+/// became faster.
+struct PlanChange {
+  Digest plan_key;
+  std::string tenant;  // whose plan it is; empty: shared
+  TimedDevice device;
+  std::string voter;   // the caller whose measurements count
+  Digest old_kernels;  // LaunchedKernels
+  PlanCalibration old_calibration;
+  int64_t epoch = 0;         // 0: a fusion is undone
+  std::vector<int> unfused;  // the nodes of these fusions
+  double old_us = 0;         // of a run, as the voter measured it, with a 95 % interval
+  double old_low_us = 0;
+  double old_high_us = 0;
+
+  bool operator==(const PlanChange&) const = default;
+};
+
 /// An entry of the log of decisions about stored plans: a plan changed, kept, or not fused any
 /// more.
 struct LearnedDecision {
   int64_t unix_ms = 0;
-  int64_t epoch = 0;  // 0: not about an epoch
+  int64_t epoch = 0;   // 0: not about an epoch
   std::string tenant;  // whose plan it is; empty: shared
   Digest plan_key;
   std::string model_name;

@@ -8,7 +8,7 @@
 #include "absl/strings/cord.h"
 #include "core/base/contains.h"
 #include "core/base/kernel_abi.h"
-#include "core/benefit/calibrate/terms.h"
+#include "core/benefit/terms.h"
 #include "core/bundle/heap_bytes.h"
 #include "core/bundle/plan_lock.h"
 #include "core/bundle/text.h"
@@ -144,11 +144,11 @@ class Bounded {
 // All digits: different factors are different text.
 std::string TextOf(const CostFactors& f) {
   std::string out;
-  for (double factor : {f.launch, f.barrier, f.task, f.element, f.shared, f.memory}) {
-    StrAppend(&out, StrCat(factor, " "));
+  for (const auto& [name, factor] : NamedFactors(f)) {
+    StrAppend(&out, StrCat(name, " ", factor, " "));
   }
-  for (const auto& [type, factor] : f.product) {
-    StrAppend(&out, StrCat(type, " ", factor, " "));
+  for (const auto& [of, factor] : f.classes) {
+    StrAppend(&out, StrCat(of.bound, "/", of.form, " ", factor, " "));
   }
   return out;
 }
@@ -160,7 +160,7 @@ Digest PlanningKey(const Work& work) {
   if (work.search != nullptr) StrAppend(&more, StrCat(" tuned ", DigestOf(*work.search).ToHex()));
   if (work.calibration.epoch > 0) {
     StrAppend(&more, StrCat(" calibrated ", work.calibration.epoch, " ",
-                           TextOf(work.calibration.factors)));
+                            TextOf(work.calibration.factors)));
   }
   return more.empty() ? work.key : Sha256(StrCat(work.key.ToHex(), more));
 }

@@ -1,20 +1,52 @@
 #include "core/plan/assemble/group_terms.h"
 
-#include "core/benefit/calibrate/kernel_form.h"
-#include "core/benefit/calibrate/terms.h"
+#include <algorithm>
+#include <vector>
+
 #include "core/benefit/estimate.h"
+#include "core/benefit/kernel_form.h"
+#include "core/benefit/terms.h"
+#include "core/plan/assemble/cached_shares.h"
 
 namespace fusion {
+namespace {
+
+// Which of the bytes that blocks fetch near a private cache holds depends on what ran before. A
+// spec has one rate for both, so the sum stays. Which unit gets which block is not known: one of n
+// units finds an n-th of what fits all of them.
+void SplitNearBytes(double share, const Estimate& estimate, const DeviceSpec& device,
+                    CostTerms* terms) {
+  const double near_us = terms->local_us + terms->shared_us;
+  const double units = std::clamp(static_cast<double>(estimate.tasks), 1.0,
+                                  static_cast<double>(std::max(device.threads, 1)));
+  terms->local_us = share * near_us / units;
+  terms->shared_us = near_us - terms->local_us;
+}
+
+// By group: the mean of its launches.
+std::vector<double> SharesOfGroups(const DeviceSpec& device, const Plan& plan) {
+  std::vector<double> out(plan.groups.size(), 0);
+  if (device.explicit_memory) return out;
+  std::vector<int> launches(plan.groups.size(), 0);
+  const std::vector<double> shares =
+      CachedShares(plan, device.OnChipBytes() * std::max(device.threads, 1));
+  for (size_t l = 0; l < shares.size(); ++l) {
+    const auto g = static_cast<size_t>(plan.launches[l].group);
+    out[g] += (shares[l] - out[g]) / ++launches[g];
+  }
+  return out;
+}
+
+}  // namespace
 
 void NoteTerms(const DeviceSpec& device, const CostFactors& factors, PlannedModel* model) {
-  const CostFactors inverse = Inverse(factors);
-  const bool spec = factors == CostFactors();
   // Equal kernels have equal schedules: read each once.
   struct Facts {
     std::string form;
     std::string product_type;
   };
   std::vector<Facts> facts(model->kernels.size());
+  const std::vector<double> shares = SharesOfGroups(device, model->plan);
   for (size_t g = 0; g < model->plan.groups.size(); ++g) {
     PlanGroup& group = model->plan.groups[g];
     if (g < model->inner.size() && model->inner[g]) continue;
@@ -25,19 +57,19 @@ void NoteTerms(const DeviceSpec& device, const CostFactors& factors, PlannedMode
       facts[k] = {FormOf(kernel.schedule), ProductTypeOf(kernel.schedule, device)};
     }
     group.form = facts[k].form;
-    group.terms =
-        TermsOf(group.estimate, model->plan.kernels[k].phases, facts[k].product_type, device);
-    if (!spec) group.terms = Scaled(group.terms, inverse);
+    group.terms = SpecTermsOf(group.estimate, model->plan.kernels[k].phases, facts[k].product_type,
+                              group.form, device, factors);
+    SplitNearBytes(shares[g], group.estimate, device, &group.terms);
   }
 }
 
 KernelFacts FactsOf(const Schedule& schedule, const Estimate& estimate, const DeviceSpec& device,
                     const CostFactors& factors) {
+  const std::string form = FormOf(schedule);
   return {.bound = BoundOf(estimate, device),
-          .form = FormOf(schedule),
-          .terms = Scaled(TermsOf(estimate, static_cast<int>(schedule.phases.size()),
-                                  ProductTypeOf(schedule, device), device),
-                          Inverse(factors))};
+          .form = form,
+          .terms = SpecTermsOf(estimate, static_cast<int>(schedule.phases.size()),
+                               ProductTypeOf(schedule, device), form, device, factors)};
 }
 
 }  // namespace fusion

@@ -9,6 +9,8 @@ namespace fusion {
 /// schedules of their kernels. `device`: the spec that the estimates were made with. Groups that
 /// registered kernels run stay without, and so do groups of loop bodies, whose passes have other
 /// costs. `factors`: those of `device` on its spec; the terms are with the constants of the spec.
+/// CostTerms::local_us is what a private cache holds by CachedShares, so with other factors the
+/// terms may give another time than the estimate, which knows one kernel only.
 void NoteTerms(const DeviceSpec& device, const CostFactors& factors, PlannedModel* model);
 
 /// What a benefit model is fitted by: as in PlanGroup.

@@ -22,6 +22,9 @@ bool IsContraction(const LoopOp& op) {
 
 CostBound::CostBound(const Program& program, const DeviceSpec& device)
     : program_(program), device_(device) {
+  for (const auto& [of, factor] : device.class_factors) {
+    least_class_ = std::min(least_class_, factor);
+  }
   readers_.resize(program.values.size());
   returned_.assign(program.values.size(), false);
   seen_.assign(program.values.size(), 0);
@@ -90,8 +93,11 @@ double CostBound::Of(const std::vector<LoopId>& loops) const {
     bool needed = returned_[out] || !std::all_of(readers.begin(), readers.end(), inside);
     if (needed) bytes += bytes_[out];
   }
-  double memory = (bytes + weights) / device_.SharedLevel().total_bytes_per_s * 1e6;
-  return std::max(compute, memory) + (1 - device_.overlap) * std::min(compute, memory) +
+  // Any part of it may come from a private cache.
+  double memory = (bytes + weights) / device_.SharedLevel().total_bytes_per_s *
+                  std::min(1.0, device_.local_part) * 1e6;
+  return least_class_ *
+             (std::max(compute, memory) + (1 - device_.overlap) * std::min(compute, memory)) +
          (device_.launch_s + device_.task_s) * 1e6;
 }
 

@@ -25,6 +25,7 @@ class CostBound {
   std::vector<bool> returned_;
   std::vector<double> bytes_;       // by value
   std::vector<double> compute_us_;  // by op
+  double least_class_ = 1;          // least factor of a class of kernels
   mutable std::vector<int> seen_;   // by value: the last call that visited it
   mutable std::vector<int> in_;     // by op: the last call for a set that holds it
   mutable int call_ = 0;

@@ -29,6 +29,7 @@ void AddRuns(const Estimate& one, double runs, Estimate* sum) {
   sum->product_us += one.product_us * runs;
   sum->memory_us += one.memory_us * runs;
   sum->off_chip_us += one.off_chip_us * runs;
+  sum->local_us += one.local_us * runs;
   sum->stall_us += one.stall_us * runs;
   sum->launch_us += one.launch_us * runs;
   sum->tiling_loss_us += one.tiling_loss_us * runs;

@@ -7,6 +7,7 @@ namespace fusion {
 namespace {
 
 constexpr int kMaxProductTypes = 16;
+constexpr int kMaxClasses = 64;
 
 absl::Status CheckFactor(std::string_view field, double factor) {
   // Written so that NaN fails too. The bounds have room for rounding.
@@ -25,20 +26,31 @@ void EncodeFactors(const CostFactors& factors, v1::CostFactors* out) {
   out->set_element(factors.element);
   out->set_shared(factors.shared);
   out->set_memory(factors.memory);
+  out->set_local(factors.local);
   for (const auto& [type, factor] : factors.product) {
     (*out->mutable_product())[TextToWire(type)] = factor;
+  }
+  for (const auto& [of, factor] : factors.classes) {
+    v1::ClassFactor* to = out->add_classes();
+    to->set_bound(TextToWire(of.bound));
+    to->set_form(TextToWire(of.form));
+    to->set_factor(factor);
   }
 }
 
 absl::StatusOr<CostFactors> DecodeFactors(const v1::CostFactors& wire) {
+  const double local = wire.local() == 0 ? 1 : wire.local();
   const std::pair<std::string_view, double> kFactors[] = {
-      {"launch", wire.launch()},   {"barrier", wire.barrier()}, {"task", wire.task()},
-      {"element", wire.element()}, {"shared", wire.shared()},   {"memory", wire.memory()}};
+      {"launch", wire.launch()}, {"barrier", wire.barrier()},
+      {"task", wire.task()},     {"element", wire.element()},
+      {"shared", wire.shared()}, {"memory", wire.memory()},
+      {"local", local}};
   for (const auto& [field, factor] : kFactors) RETURN_IF_ERROR(CheckFactor(field, factor));
   CostFactors out{.launch = wire.launch(),
                   .barrier = wire.barrier(),
                   .task = wire.task(),
                   .element = wire.element(),
+                  .local = local,
                   .shared = wire.shared(),
                   .memory = wire.memory()};
   if (wire.product_size() > kMaxProductTypes) {
@@ -49,6 +61,20 @@ absl::StatusOr<CostFactors> DecodeFactors(const v1::CostFactors& wire) {
     RETURN_IF_ERROR(CheckName("product", type));
     RETURN_IF_ERROR(CheckFactor(StrCat("product[", type, "]"), factor));
     out.product[type] = factor;
+  }
+  if (wire.classes_size() > kMaxClasses) {
+    return InvalidArgument("classes: ", wire.classes_size(), "; expected at most ", kMaxClasses);
+  }
+  for (const v1::ClassFactor& of : wire.classes()) {
+    RETURN_IF_ERROR(CheckName("bound", of.bound()));
+    RETURN_IF_ERROR(CheckName("form", of.form()));
+    if (!(of.factor() >= kLeastResidual * 0.999 && of.factor() <= kMostResidual * 1.001)) {
+      return InvalidArgument("classes: ", of.factor(), "; expected ", kLeastResidual, "..",
+                             kMostResidual);
+    }
+    if (!out.classes.emplace(KernelClass{of.bound(), of.form()}, of.factor()).second) {
+      return InvalidArgument("classes: ", of.bound(), " and ", of.form(), " stand twice");
+    }
   }
   return out;
 }

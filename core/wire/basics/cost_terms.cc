@@ -23,6 +23,7 @@ void EncodeTerms(const CostTerms& terms, v1::CostTerms* out) {
   out->set_idle_us(Sent(terms.idle_us));
   out->set_spill_us(Sent(terms.spill_us));
   out->set_serial_us(Sent(terms.serial_us));
+  out->set_local_us(Sent(terms.local_us));
   out->set_shared_us(Sent(terms.shared_us));
   out->set_memory_us(Sent(terms.memory_us));
   out->set_launch_us(Sent(terms.launch_us));
@@ -38,7 +39,8 @@ absl::StatusOr<CostTerms> DecodeTerms(const v1::CostTerms& wire) {
       {"idle_us", wire.idle_us()},       {"spill_us", wire.spill_us()},
       {"serial_us", wire.serial_us()},   {"shared_us", wire.shared_us()},
       {"memory_us", wire.memory_us()},   {"launch_us", wire.launch_us()},
-      {"barrier_us", wire.barrier_us()}, {"task_us", wire.task_us()}};
+      {"barrier_us", wire.barrier_us()}, {"task_us", wire.task_us()},
+      {"local_us", wire.local_us()}};
   for (const auto& [field, us] : kTimes) {
     // Written so that NaN fails too.
     if (us >= 0 && us <= kMaxTermUs) continue;
@@ -53,6 +55,7 @@ absl::StatusOr<CostTerms> DecodeTerms(const v1::CostTerms& wire) {
                    .idle_us = wire.idle_us(),
                    .spill_us = wire.spill_us(),
                    .serial_us = wire.serial_us(),
+                   .local_us = wire.local_us(),
                    .shared_us = wire.shared_us(),
                    .memory_us = wire.memory_us(),
                    .launch_us = wire.launch_us(),

@@ -33,7 +33,6 @@ class SimulatedDevice {
     t.barrier_us = number % 3 == 0 ? 4 : 0;
     t.task_us = number % 5 == 0 ? 6 : 0.5;
     t.exposed = 0.3;
-    out.bound = t.product_us > t.memory_us ? "products" : "memory";
     out.form = number % 2 == 0 ? "product" : "element-wise";
     out.measured_us = TimeOf(t, truth_) * (1 + noise_(random_));
     return out;
@@ -56,8 +55,7 @@ double ErrorOnOthers(const DeviceFit& fit, const CostFactors& truth) {
   std::vector<double> errors;
   for (int i = 10'000; i < 10'200; ++i) {
     const TimingRecord r = quiet.Kernel(i);
-    errors.push_back(
-        std::abs(std::log(ExpectedUs(fit, r.terms, {r.bound, r.form}) / r.measured_us)));
+    errors.push_back(std::abs(std::log(ExpectedUs(r.terms, r.form, fit.factors) / r.measured_us)));
   }
   std::nth_element(errors.begin(), errors.begin() + 100, errors.end());
   return errors[100];
@@ -154,8 +152,8 @@ TEST(FitDevice, AVoterWithManyKernelsOfItsOwnDoesNotMakeTheResidualOfTheirClass)
     records.push_back(std::move(own));
   }
   const DeviceFit fit = FitDevice(records);
-  EXPECT_NEAR(fit.FactorOf({"products", "product"}), 1, 0.1);
-  EXPECT_NEAR(fit.FactorOf({"memory", "product"}), 1, 0.1);
+  EXPECT_NEAR(fit.factors.ClassOf({"products", "product"}), 1, 0.1);
+  EXPECT_NEAR(fit.factors.ClassOf({"memory", "product"}), 1, 0.1);
   EXPECT_NEAR(fit.factors.ProductOf("f32"), 1, 0.15);
 }
 
@@ -214,8 +212,8 @@ TEST(FitDevice, AClassThatIsWrongGetsAResidual) {
   for (TimingRecord& r : records) {
     if (std::stoi(r.kernel) % 10 != 3) continue;
     r.form = "scatter";
-    r.bound = "elements";
-    r.measured_us *= 1.5;
+    r.terms.element_us = 1000;
+    r.measured_us = 1.5 * TimeOf(r.terms, {});
     ++odd;
   }
   const DeviceFit fit = FitDevice(records);
@@ -224,8 +222,8 @@ TEST(FitDevice, AClassThatIsWrongGetsAResidual) {
   EXPECT_EQ(scatter.voters, 1);
   const auto n = static_cast<double>(odd);
   EXPECT_NEAR(std::log(scatter.factor), std::log(1.5) * n / (n + FitOptions().shrinkage), 0.05);
-  EXPECT_NEAR(fit.FactorOf({"memory", "element-wise"}), 1, 0.05);
-  EXPECT_EQ(fit.FactorOf({"never", "seen"}), 1);
+  EXPECT_NEAR(fit.factors.ClassOf({"memory", "element-wise"}), 1, 0.05);
+  EXPECT_EQ(fit.factors.ClassOf({"never", "seen"}), 1);
 }
 
 TEST(FitDevice, AResidualIsClamped) {
@@ -236,7 +234,7 @@ TEST(FitDevice, AResidualIsClamped) {
     r.measured_us *= 50;
   }
   const DeviceFit fit = FitDevice(records);
-  EXPECT_EQ(fit.FactorOf({"memory", "odd"}), kMostResidual);
+  EXPECT_EQ(fit.factors.ClassOf({"memory", "odd"}), kMostResidual);
 }
 
 TEST(FitDevice, TheOrderOfTheRecordsDoesNotMatter) {

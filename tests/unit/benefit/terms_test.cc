@@ -1,9 +1,9 @@
-#include "core/benefit/calibrate/terms.h"
+#include "core/benefit/terms.h"
 
 #include <gtest/gtest.h>
 
-#include "core/benefit/calibrate/kernel_form.h"
 #include "core/benefit/estimate.h"
+#include "core/benefit/kernel_form.h"
 #include "core/graph/build/text.h"
 #include "core/plan/planner.h"
 #include "tests/support/kernel_harness.h"
@@ -67,6 +67,7 @@ TEST(CostTerms, AreThoseOfTheCalibratedSpec) {
                             .barrier = 0.5,
                             .task = 2,
                             .element = 1.7,
+                            .local = 0.3,
                             .shared = 0.6,
                             .memory = 2.5,
                             .product = {{"f32", 0.4}, {"bf16", 3}, {"i8", 2}}};
@@ -101,6 +102,50 @@ TEST(CostTerms, AreScaledOneByOne) {
   EXPECT_DOUBLE_EQ(TimeOf(terms, {.product = {{"f32", 2.5}}}), 30 + 0.5 * 12 + 6 + 1)
       << "idle units wait for arithmetic";
   EXPECT_DOUBLE_EQ(TimeOf(terms, {.product = {{"bf16", 9}}}), TimeOf(terms, {}));
+}
+
+TEST(CostTerms, TheFactorOfAClassIsOnWhatAKernelDoesOnceItRuns) {
+  const CostTerms terms{.element_us = 5, .memory_us = 8, .launch_us = 2, .exposed = 0};
+  EXPECT_EQ(BoundOf(terms), "memory");
+  const CostFactors slow{.classes = {{{"memory", "copy"}, 1.5}, {{"elements", "copy"}, 2}}};
+  EXPECT_DOUBLE_EQ(ExpectedUs(terms, "copy", slow), 2 + 1.5 * 8);
+  EXPECT_DOUBLE_EQ(ExpectedUs(terms, "reduction", slow), 10);
+  EXPECT_DOUBLE_EQ(TimeOf(terms, slow), 10) << "the constants alone";
+  // The class is that of the scaled terms.
+  CostFactors other = slow;
+  other.memory = 0.5;
+  EXPECT_DOUBLE_EQ(ExpectedUs(terms, "copy", other), 2 + 2 * 5);
+  other.launch = 20;
+  EXPECT_DOUBLE_EQ(ExpectedUs(terms, "copy", other), 40 + 5) << "bound by its launch";
+  EXPECT_EQ(BoundOf(CostTerms()), "");
+}
+
+TEST(CostTerms, AreThoseOfTheSpecWhateverTheEstimateWasMadeWith) {
+  CostFactors factors{.launch = 0.5, .element = 2, .local = 0.4, .memory = 1.5};
+  for (const char* bound : {"elements", "private caches", "shared cache", "memory", "products"}) {
+    for (const char* form : {"element-wise", "reduction", "product", "split reduction"}) {
+      factors.classes[{bound, form}] = form[0] == 'e' ? 0.7 : 1.8;
+    }
+  }
+  const DeviceSpec device = DeviceNamed("generic-avx2", 1);
+  const DeviceSpec calibrated = Calibrated(device, factors);
+  int checked = 0;
+  int multiplied = 0;
+  for (const Schedule& kernel : SomeKernels(device, 20)) {
+    const Estimate estimate = EstimateKernel(kernel, calibrated);
+    const int phases = static_cast<int>(kernel.phases.size());
+    const std::string form = FormOf(kernel);
+    const CostTerms terms =
+        SpecTermsOf(estimate, phases, ProductTypeOf(kernel, device), form, calibrated, factors);
+    EXPECT_NEAR(ExpectedUs(terms, form, factors), estimate.time_us, 0.03 * estimate.time_us)
+        << kernel.label;
+    const double spec_us = EstimateKernel(kernel, device).time_us;
+    EXPECT_NEAR(TimeOf(terms, {}), spec_us, 0.03 * spec_us) << kernel.label;
+    multiplied += std::abs(estimate.time_us - TimeOf(terms, factors)) > 0.01 * spec_us ? 1 : 0;
+    ++checked;
+  }
+  EXPECT_GE(checked, 20);
+  EXPECT_GT(multiplied, 5) << "some have a class with a factor";
 }
 
 TEST(CostTerms, OfPhasesInSequenceAddUp) {

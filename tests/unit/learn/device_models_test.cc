@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "core/benefit/calibrate/terms.h"
+#include "core/benefit/terms.h"
 #include "core/cache/memory/memory_records.h"
 #include "tests/support/fake_clock.h"
 
@@ -44,7 +44,7 @@ class DeviceModelsTest : public testing::Test {
   }
   void Put(const KernelTimings& timings) { EXPECT_TRUE(store_.Put(KeyOf(timings), timings).ok()); }
   std::vector<DeviceAccuracy> Fit(const std::string& tenant = "t") {
-    auto out = FitDevices(store_.Keys(), Reader(), tenant, CancelToken());
+    auto out = FitDevices(store_.Keys(), Reader(), plans_, tenant, CancelToken());
     EXPECT_TRUE(out.ok()) << out.status();
     return out.ok() ? *std::move(out) : std::vector<DeviceAccuracy>();
   }
@@ -59,6 +59,7 @@ class DeviceModelsTest : public testing::Test {
   }
 
   MemoryTimings store_;
+  PlansOfDevices plans_;
 };
 
 TEST_F(DeviceModelsTest, ConstantsThatFitAreJudgedOnModelsTheyHaveNotSeen) {
@@ -81,6 +82,26 @@ TEST_F(DeviceModelsTest, ConstantsThatFitAreJudgedOnModelsTheyHaveNotSeen) {
   EXPECT_THAT(device.classes, SizeIs(4));
   ASSERT_THAT(device.machines, SizeIs(1));
   EXPECT_EQ(device.machines[0].machine, "m");
+}
+
+TEST_F(DeviceModelsTest, WholeRunsAreEstimatedWithConstantsOfOtherModels) {
+  const CostFactors truth{.memory = 2};
+  std::vector<MeasuredPlan>& plans = plans_[{"toy", "avx2", 2}];
+  for (int kernel = 0; kernel < 120; ++kernel) {
+    const KernelTimings timings = TimingsOf(kernel, truth);
+    Put(timings);
+    const double us = TimeOf(timings.terms, truth);
+    plans.push_back({.launches = {{timings.kernel.ToHex(), timings.form, timings.terms},
+                                  {timings.kernel.ToHex(), timings.form, timings.terms}},
+                     .measured_us = 2 * us});
+  }
+  plans.push_back(
+      {.launches = {{"of another server", "copy", {.launch_us = 1}}}, .measured_us = 1});
+  const DeviceAccuracy device = Fit().at(0);
+  EXPECT_EQ(device.spec_plans.timings, 120) << "those whose kernels were measured";
+  EXPECT_EQ(device.held_back_plans.timings, 120);
+  EXPECT_GT(device.spec_plans.p90, 0.5);
+  EXPECT_LT(device.held_back_plans.median, 0.03);
 }
 
 TEST_F(DeviceModelsTest, OfOneModelNothingIsHeldBack) {
@@ -161,7 +182,7 @@ TEST_F(DeviceModelsTest, TwoModelsAreAlwaysHeldBackFromEachOther) {
       ASSERT_TRUE(two.Put(KeyOf(timings), timings).ok());
     }
     auto out = FitDevices(
-        two.Keys(), [&](const Digest& key) { return two.Get(key); }, "t", CancelToken());
+        two.Keys(), [&](const Digest& key) { return two.Get(key); }, {}, "t", CancelToken());
     ASSERT_TRUE(out.ok());
     EXPECT_EQ(out->at(0).held_back.timings, 4) << other;
   }
@@ -186,7 +207,7 @@ TEST_F(DeviceModelsTest, OnlyTheNewestTimingsAreFitted) {
     if (i >= kMaxFittedTimings && i < kMaxFittedTimings + 10) out->device.target = "few";
     return out;
   };
-  auto devices = FitDevices(keys, read, "t", CancelToken());
+  auto devices = FitDevices(keys, read, {}, "t", CancelToken());
   ASSERT_TRUE(devices.ok()) << devices.status();
   ASSERT_THAT(*devices, SizeIs(2));
   EXPECT_EQ(devices->at(0).timings, kMaxFittedTimings);
@@ -200,7 +221,7 @@ TEST_F(DeviceModelsTest, EndsWhenNobodyWaits) {
   Put(TimingsOf(0, {}));
   CancelToken cancel;
   cancel.Cancel();
-  EXPECT_TRUE(absl::IsCancelled(FitDevices(store_.Keys(), Reader(), "t", cancel).status()));
+  EXPECT_TRUE(absl::IsCancelled(FitDevices(store_.Keys(), Reader(), {}, "t", cancel).status()));
 }
 
 TEST_F(DeviceModelsTest, NothingIsSaidAboutNothing) {

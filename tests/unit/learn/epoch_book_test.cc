@@ -39,6 +39,8 @@ class EpochBookTest : public testing::Test {
 
 TEST_F(EpochBookTest, EpochsOutliveTheProcess) {
   EpochList before;
+  const PlanChange change{
+      .plan_key = Sha256("p"), .device = kToy, .old_kernels = Sha256("k"), .epoch = 1};
   {
     auto book = Open();
     const int64_t number = book->Add(Fitted(2), EpochState::kShadow, "because");
@@ -46,11 +48,16 @@ TEST_F(EpochBookTest, EpochsOutliveTheProcess) {
     book->NotePlan(number, {.plan_key = Sha256("p"), .model_name = "m", .verdict = "changed"});
     book->Log({.epoch = number, .plan_key = Sha256("p"), .text = "made again"});
     book->Keep(Sha256("k"), 7);
+    book->NoteChange(change);
+    book->NoteChange({.plan_key = Sha256("judged"), .old_kernels = Sha256("k")});
+    book->DropChange(Sha256("judged"));
     before = book->List(std::nullopt);
   }
   auto book = Open();
   EXPECT_EQ(book->List(std::nullopt), before);
   EXPECT_EQ(book->InForce("", kToy).factors.memory, 2);
+  EXPECT_EQ(book->ChangeOf(Sha256("p")), change);
+  EXPECT_EQ(book->ChangeOf(Sha256("judged")), std::nullopt);
   EXPECT_TRUE(book->IsKept(Sha256("k"), 7));
   EXPECT_FALSE(book->IsKept(Sha256("k"), 8));
   EXPECT_EQ(book->Add(Fitted(3), EpochState::kRejected, "no"), 2) << "numbers are never reused";
@@ -159,7 +166,10 @@ TEST_F(EpochBookTest, ATenantDisplacesNothingOfOthers) {
   }
   for (size_t i = 0; i < 2 * EpochBook::kMaxRenewals; ++i) {
     book->Want(Sha256(StrCat(i)), "mallory", {});
+    book->NoteChange({.plan_key = Sha256(StrCat(i)), .tenant = "mallory"});
   }
+  book->NoteChange({.plan_key = Sha256("shared")});
+  EXPECT_TRUE(book->ChangeOf(Sha256("shared")).has_value());
   EXPECT_EQ(book->InForce("", kToy).epoch, shared);
   EXPECT_TRUE(book->Want(Sha256("a plan"), "", {}));
   EXPECT_TRUE(book->IsWanted(Sha256("a plan")));

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/benefit/calibrate/terms.h"
+#include "core/benefit/terms.h"
 #include "core/pipeline/planning.h"
 #include "tests/models/models.h"
 #include "tests/support/capturing_logger.h"
@@ -58,13 +58,19 @@ TEST_F(CalibrationTest, AnEpochChangesThePlanAndNotItsKey) {
 // What is fitted later starts from the spec again.
 TEST_F(CalibrationTest, TermsStayThoseOfTheSpec) {
   const WorkPtr work = WorkOf("bert_layer");
-  const PlanCalibration slow{1, {.launch = 4, .element = 2, .memory = 3, .product = {{"f32", 2}}}};
+  const PlanCalibration slow{
+      1,
+      {.launch = 4,
+       .element = 2,
+       .memory = 3,
+       .product = {{"f32", 2}},
+       .classes = {{{"products", "product"}, 1.5}, {{"elements", "element-wise"}, 0.6}}}};
   const auto plan = Plan(WithCalibration(work, slow));
   int checked = 0;
   for (const PlanGroup& group : plan->plan.groups) {
     if (group.form.empty() || group.kind == GroupKind::kPrepare) continue;
     ++checked;
-    EXPECT_NEAR(TimeOf(group.terms, slow.factors), group.estimate.time_us,
+    EXPECT_NEAR(ExpectedUs(group.terms, group.form, slow.factors), group.estimate.time_us,
                 0.02 * group.estimate.time_us)
         << group.label;
     EXPECT_NEAR(group.terms.launch_us, work->device.launch_s * 1e6, 1e-6) << group.label;
@@ -72,22 +78,32 @@ TEST_F(CalibrationTest, TermsStayThoseOfTheSpec) {
   EXPECT_GT(checked, 3);
 }
 
-// Free launches split, dear ones join: the plan follows the device.
+// Free launches and memory split, dear launches join: the plan follows the device.
 TEST_F(CalibrationTest, PlansMoveWithTheCostOfALaunch) {
+  constexpr double kFree = 1.0 / 64;
+  const CostFactors free{.launch = kFree,
+                         .barrier = kFree,
+                         .task = kFree,
+                         .local = kFree,
+                         .shared = kFree,
+                         .memory = kFree};
   int fewer = 0;
   int more = 0;
-  for (const char* name : {"bert_layer", "mlp", "elementwise", "swiglu", "gpt2_layer_decode"}) {
+  for (const char* name : {"bert_layer", "mlp", "conv_bn_relu", "swiglu", "gpt2_layer_decode"}) {
     const WorkPtr work = WorkOf(name);
-    const auto launches = [&](double factor) {
-      return Plan(WithCalibration(work, {1, {.launch = factor}}))->plan.totals.launches;
+    const auto launches = [&](const CostFactors& factors) {
+      return Plan(WithCalibration(work, {1, factors}))->plan.totals.launches;
     };
-    const int64_t usual = launches(1);
-    EXPECT_LE(launches(64), usual) << name;
-    EXPECT_LE(usual, launches(1.0 / 64)) << name;
-    fewer += launches(64) < usual ? 1 : 0;
-    more += launches(1.0 / 64) > usual ? 1 : 0;
+    const int64_t usual = launches({.launch = 1.0001});
+    const int64_t dear = launches({.launch = 10});
+    const int64_t apart = launches(free);
+    EXPECT_LE(dear, usual) << name;
+    EXPECT_LE(usual, apart) << name;
+    fewer += dear < usual ? 1 : 0;
+    more += apart > usual ? 1 : 0;
   }
-  EXPECT_GT(fewer + more, 0) << "no plan follows its device";
+  EXPECT_GE(fewer, 2);
+  EXPECT_GE(more, 3);
 }
 
 }  // namespace

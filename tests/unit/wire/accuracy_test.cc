@@ -24,9 +24,11 @@ DeviceAccuracy SampleAccuracy() {
       .complete = false,
       .spec = {.timings = 4, .median = 0.25, .p90 = 0.5},
       .held_back = {.timings = 3, .median = 0.125, .p90 = 0.375},
+      .spec_plans = {.timings = 4, .median = 0.0625, .p90 = 0.5},
+      .held_back_plans = {.timings = 2, .median = 0.75, .p90 = 1.5},
       .constants = {{"memory", 1.5}},
       .classes = {{.bound = "memory", .form = "copy", .factor = 0.75, .kernels = 2, .voters = 1}},
-      .machines = {{.machine = "m", .tenant = "t", .factor = 1.25}}};
+      .machines = {{.machine = "m", .tenant = "t", .factor = 1.25, .clock_ghz = 3.25}}};
 }
 
 TEST(AccuracyWire, EveryFieldArrives) {
@@ -50,6 +52,8 @@ TEST(AccuracyWire, BadNumbersAreRefusedByName) {
       {[](auto* w) { w->mutable_constants(0)->set_factor(-1); }, "constants[0]: factor: -1"},
       {[](auto* w) { w->mutable_classes(0)->set_voters(-1); }, "classes[0]: voters: -1"},
       {[](auto* w) { w->mutable_machines(0)->set_factor(HUGE_VAL); }, "machines[0]: factor: inf"},
+      {[](auto* w) { w->mutable_machines(0)->set_clock_ghz(-1); }, "machines[0]: clock_ghz: -1"},
+      {[](auto* w) { w->mutable_spec_plans()->set_timings(-3); }, "spec_plans: timings: -3"},
   };
   for (const Case& c : cases) {
     v1::DeviceAccuracy wire;
@@ -77,6 +81,7 @@ KernelTimings SampleTimings() {
                     .idle_us = 3,
                     .spill_us = 4,
                     .serial_us = 4.5,
+                    .local_us = 4.75,
                     .shared_us = 5,
                     .memory_us = 6,
                     .launch_us = 7,

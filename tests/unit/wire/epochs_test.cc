@@ -20,7 +20,10 @@ EpochList SampleEpochs() {
       {.number = 4,
        .tenant = "t",
        .device = {"toy", "avx2", 2},
-       .factors = {.launch = 2, .product = {{"f32", 3}}},
+       .factors = {.launch = 2,
+                   .local = 0.5,
+                   .product = {{"f32", 3}},
+                   .classes = {{{"memory", "copy"}, 1.25}}},
        .kernels = 9,
        .timings = 11,
        .before = score,
@@ -38,7 +41,19 @@ TEST(EpochsWire, EveryFieldArrives) {
   absl::StatusOr<EpochList> out = DecodeEpochs(wire);
   ASSERT_TRUE(out.ok()) << out.status();
   EXPECT_EQ(*out, SampleEpochs());
-  const LearnedState state{SampleEpochs(), {{Sha256("p"), 3}, {Sha256("q"), 0}}};
+  const PlanChange change{.plan_key = Sha256("p"),
+                          .tenant = "t",
+                          .device = {"toy", "avx2", 2},
+                          .voter = "t\nm\n1",
+                          .old_kernels = Sha256("k"),
+                          .old_calibration = {2, {.memory = 3}},
+                          .epoch = 4,
+                          .unfused = {5, 6},
+                          .old_us = 10,
+                          .old_low_us = 9,
+                          .old_high_us = HUGE_VAL};
+  const PlanChange undone{.plan_key = Sha256("q"), .old_kernels = Sha256("k")};
+  const LearnedState state{SampleEpochs(), {{Sha256("p"), 3}, {Sha256("q"), 0}}, {change, undone}};
   EXPECT_EQ(LearnedFromBytes(LearnedToBytes(state)).value(), state);
 }
 
@@ -79,6 +94,15 @@ TEST(EpochsWire, BadFieldsAreRefusedByName) {
     EXPECT_TRUE(absl::IsInvalidArgument(status)) << c.message;
     EXPECT_THAT(Message(status), HasSubstr(c.message));
   }
+}
+
+TEST(EpochsWire, FactorsOfAnEarlierVersionHaveNoneOfPrivateCaches) {
+  v1::ListEpochsResponse wire;
+  EncodeEpochs(SampleEpochs(), &wire);
+  wire.mutable_epochs(0)->mutable_factors()->clear_local();
+  absl::StatusOr<EpochList> out = DecodeEpochs(wire);
+  ASSERT_TRUE(out.ok()) << out.status();
+  EXPECT_EQ(out->epochs[0].factors.local, 1);
 }
 
 TEST(EpochsWire, OtherBytesAreDamage) {

@@ -66,11 +66,12 @@ TEST(WirePlan, ValuesLandInTheFieldOfTheirName) {
             "time_us: 1.5\ncompute_us: 2.5\nmemory_us: 3.5\nlaunch_us: 4.5\ntiling_loss_us: 5.5\n"
             "flops: 6.5\nactivation_bytes: 7\nrecompute_bytes: 8\nweight_bytes: 9\n"
             "on_chip_bytes: 10\ntasks: 11\nwaves: 12.5\nstall_us: 0.75\nproduct_us: 1.25\n"
-            "off_chip_us: 1.75\n");
+            "off_chip_us: 1.75\nlocal_us: 1.125\n");
   EXPECT_EQ(TextOf(wire.groups(0).terms()),
             "product_type: \"bf16\"\nproduct_us: 1.25\nelement_us: 2.25\nidle_us: 3.25\n"
             "spill_us: 4.25\nshared_us: 5.25\nmemory_us: 6.25\nlaunch_us: 7.25\n"
-            "barrier_us: 8.25\ntask_us: 9.25\nexposed: 0.25\nserial_us: 10.25\n");
+            "barrier_us: 8.25\ntask_us: 9.25\nexposed: 0.25\nserial_us: 10.25\n"
+            "local_us: 11.25\n");
   EXPECT_EQ(TextOf(wire.prepare(0)), "group: 1\nkernel: 1\ntensors: 1\ntensors: 2\n");
   EXPECT_EQ(TextOf(wire.launches(0)), "group: 1\nkernel: 1\ntensors: 2\ntensors: 1\n");
   EXPECT_EQ(TextOf(wire.op_by_op()),
@@ -170,6 +171,17 @@ TEST(WirePlan, HostileFieldsAreNamed) {
          (*p->mutable_calibration()->mutable_factors()->mutable_product())["f32"] = 1e9;
        },
        "plan.calibration.factors: product[f32]: 1e+09"},
+      {"factor of a class",
+       [](v1::Plan* p) {
+         p->mutable_calibration()->mutable_factors()->mutable_classes(0)->set_factor(3);
+       },
+       "plan.calibration.factors: classes: 3; expected 0.5..2"},
+      {"a class twice",
+       [](v1::Plan* p) {
+         v1::CostFactors* factors = p->mutable_calibration()->mutable_factors();
+         *factors->add_classes() = factors->classes(0);
+       },
+       "plan.calibration.factors: classes: memory and copy stand twice"},
       {"chosen tiles", [](v1::Plan* p) { p->mutable_search()->mutable_kernels(0)->set_chosen(4); },
        "plan.search.kernels[0].chosen: 4; expected 0..3"},
       {"tiles of no group",

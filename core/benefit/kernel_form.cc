@@ -1,4 +1,4 @@
-#include "core/benefit/calibrate/kernel_form.h"
+#include "core/benefit/kernel_form.h"
 
 #include <algorithm>
 #include <map>

@@ -1,0 +1,75 @@
+#include "core/plan/assemble/cached_shares.h"
+
+#include <algorithm>
+#include <deque>
+#include <tuple>
+
+namespace fusion {
+namespace {
+
+using Place = std::tuple<Space, int, int64_t>;  // where a tensor begins
+
+Place PlaceOf(const PlanTensor& tensor) {
+  const bool arena = tensor.space == Space::kArena || tensor.space == Space::kPrepared;
+  return {tensor.space, arena ? 0 : tensor.index, tensor.offset};
+}
+
+int64_t BytesOf(const PlanTensor& tensor) {
+  if (tensor.bytes > 0) return tensor.bytes;
+  int64_t bytes = DTypeBytes(tensor.dtype);
+  for (int64_t dim : tensor.dims) bytes *= dim;
+  return bytes;
+}
+
+// What was touched, the latest last.
+class Touched {
+ public:
+  explicit Touched(int64_t cache_bytes) : cache_bytes_(static_cast<double>(cache_bytes)) {}
+
+  // The part of the tensor that is held.
+  double Touch(const Place& place, int64_t tensor_bytes) {
+    const auto bytes = static_cast<double>(tensor_bytes);
+    double since = 0;
+    double held = 0;
+    for (auto entry = stack_.rbegin(); entry != stack_.rend(); ++entry) {
+      if (entry->first != place) {
+        since += entry->second;
+        continue;
+      }
+      held = std::clamp((cache_bytes_ - since) / std::max(bytes, 1.0), 0.0, 1.0);
+      held *= std::min(1.0, entry->second / std::max(bytes, 1.0));
+      stack_.erase(std::next(entry).base());
+      break;
+    }
+    stack_.emplace_back(place, bytes);
+    if (stack_.size() > kMostHeldTensors) stack_.pop_front();
+    return held;
+  }
+
+ private:
+  double cache_bytes_;
+  std::deque<std::pair<Place, double>> stack_;
+};
+
+}  // namespace
+
+std::vector<double> CachedShares(const Plan& plan, int64_t bytes) {
+  std::vector<double> out(plan.launches.size(), 0);
+  Touched touched(bytes);
+  for (const bool counts : {false, true}) {  // what a run leaves, the next one finds
+    for (size_t l = 0; l < plan.launches.size(); ++l) {
+      double all = 0;
+      double held = 0;
+      for (const int t : plan.launches[l].tensors) {
+        const PlanTensor& tensor = plan.tensors[static_cast<size_t>(t)];
+        const int64_t of_tensor = BytesOf(tensor);
+        all += static_cast<double>(of_tensor);
+        held += touched.Touch(PlaceOf(tensor), of_tensor) * static_cast<double>(of_tensor);
+      }
+      if (counts) out[l] = all > 0 ? held / all : 0;
+    }
+  }
+  return out;
+}
+
+}  // namespace fusion
