@@ -603,10 +603,15 @@ void Estimator::SetMemoryTimes(Estimate* e) const {
 }
 
 Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device) {
-  const Estimate e = Estimator(schedule, device).Run();
+  return OfItsClass(Estimator(schedule, device).Run(), schedule, device);
+}
+
+Estimate OfItsClass(const Estimate& e, const Schedule& schedule, const DeviceSpec& device) {
   if (device.class_factors.empty()) return e;
-  const std::string bound =
-      BoundOf(TermsOf(e, static_cast<int>(schedule.phases.size()), /*product_type=*/"", device));
+  const std::string bound = ClassBoundOf(
+      TermsOf(e, static_cast<int>(schedule.phases.size()), /*product_type=*/"", device));
+  const auto of_bound = device.class_factors.lower_bound({bound, ""});
+  if (of_bound == device.class_factors.end() || of_bound->first.first != bound) return e;
   const auto factor = device.class_factors.find({bound, FormOf(schedule)});
   return factor == device.class_factors.end() ? e : WithWork(e, factor->second);
 }

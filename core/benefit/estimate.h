@@ -30,6 +30,9 @@ namespace fusion {
 /// A pure function of schedule and spec; all constants come from the spec.
 Estimate EstimateKernel(const Schedule& schedule, const DeviceSpec& device);
 
+/// An estimate of `schedule` that was made without factors of classes, with the one of its class.
+Estimate OfItsClass(const Estimate& estimate, const Schedule& schedule, const DeviceSpec& device);
+
 /// The estimate of kernels that run one after the other: all terms are added; on_chip_bytes is the
 /// maximum.
 Estimate Sum(const Estimate& a, const Estimate& b);

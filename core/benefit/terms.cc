@@ -73,11 +73,10 @@ double TimeOf(const CostTerms& terms, const CostFactors& factors) {
 
 double StartOf(const CostTerms& t) { return t.launch_us + t.barrier_us + t.task_us; }
 
-std::string BoundOf(const CostTerms& t) {
+std::string ClassBoundOf(const CostTerms& t) {
   const std::pair<double, std::string_view> kTerms[] = {
       {t.product_us, "products"},    {t.element_us, "elements"}, {t.local_us, "private caches"},
-      {t.shared_us, "shared cache"}, {t.memory_us, "memory"},    {t.idle_us, "idle units"},
-      {StartOf(t), "launch"}};
+      {t.shared_us, "shared cache"}, {t.memory_us, "memory"},    {t.idle_us, "idle units"}};
   const auto& most =
       *std::max_element(std::begin(kTerms), std::end(kTerms),
                         [](const auto& a, const auto& b) { return a.first < b.first; });
@@ -89,7 +88,7 @@ double ExpectedUs(const CostTerms& terms, const std::string& form, const CostFac
   const double us = TimeOf(t, {});
   if (factors.classes.empty()) return us;
   const double start = StartOf(t);
-  return start + factors.ClassOf({BoundOf(t), form}) * (us - start);
+  return start + factors.ClassOf({ClassBoundOf(t), form}) * (us - start);
 }
 
 CostFactors Inverse(const CostFactors& f) {
@@ -151,13 +150,8 @@ CostTerms SpecTermsOf(const Estimate& e, int phases, const std::string& product_
                       const std::string& form, const DeviceSpec& device,
                       const CostFactors& factors) {
   CostTerms terms = TermsOf(e, phases, product_type, device);
-  for (const auto& [of, factor] : factors.classes) {
-    if (of.form != form) continue;
-    const CostTerms before = TermsOf(WithWork(e, 1 / factor), phases, product_type, device);
-    if (BoundOf(before) != of.bound) continue;
-    terms = before;
-    break;
-  }
+  const double factor = factors.ClassOf({ClassBoundOf(terms), form});
+  if (factor != 1) terms = TermsOf(WithWork(e, 1 / factor), phases, product_type, device);
   return factors == CostFactors() ? terms : Scaled(terms, Inverse(factors));
 }
 

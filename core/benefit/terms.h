@@ -22,12 +22,13 @@ double TimeOf(const CostTerms& terms, const CostFactors& factors);
 /// The part of the time that starting the kernel, its phases and its tasks takes.
 double StartOf(const CostTerms& terms);
 
-/// The largest term: "products", "elements", "private caches", "shared cache", "memory", "idle
-/// units", "launch" (StartOf). Empty if all are 0.
-std::string BoundOf(const CostTerms& terms);
+/// The largest term of what a kernel does once it runs: "products", "elements", "private caches",
+/// "shared cache", "memory", "idle units". Empty if all are 0. A factor on the work does not change
+/// it (KernelClass).
+std::string ClassBoundOf(const CostTerms& terms);
 
 /// The time of a kernel of that form with all factors, classes included. The class is that of the
-/// scaled terms, so a factor of "launch" does nothing.
+/// scaled terms.
 double ExpectedUs(const CostTerms& terms, const std::string& form, const CostFactors& factors);
 
 /// The terms that TermsOf would give if the estimate had been made with these factors, but those of

@@ -10,7 +10,7 @@ namespace fusion {
 
 /// A class of kernels whose estimates are wrong in the same way.
 struct KernelClass {
-  std::string bound;  // the largest term of the time: BoundOf (core/benefit/terms.h)
+  std::string bound;  // the largest term of the time: ClassBoundOf (core/benefit/terms.h)
   std::string form;   // FormOf (core/benefit/kernel_form.h)
 
   auto operator<=>(const KernelClass&) const = default;

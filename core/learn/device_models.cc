@@ -35,6 +35,17 @@ absl::StatusOr<PartFits> FitParts(const std::vector<Observation>& all, const Can
   return out;
 }
 
+// The part that holds all observed kernels of the plan back; nullopt: there is none.
+std::optional<size_t> PartOf(const MeasuredPlan& plan,
+                             const std::map<std::string, size_t>& fold_of) {
+  const std::optional<size_t> fold = FoldOf(plan, fold_of);
+  for (const MeasuredPlan::Launch& launch : plan.launches) {
+    const auto known = fold_of.find(launch.kernel);
+    if (known != fold_of.end() && known->second != fold) return std::nullopt;
+  }
+  return fold;
+}
+
 void HoldBack(const DeviceObservations& timings, const std::vector<MeasuredPlan>& plans,
               const std::map<std::string, double>& machines, const PartFits& parts,
               DeviceAccuracy* out) {
@@ -48,13 +59,13 @@ void HoldBack(const DeviceObservations& timings, const std::vector<MeasuredPlan>
   std::vector<double> of_spec;
   std::vector<double> of_others;
   for (const MeasuredPlan& plan : plans) {
-    const std::optional<size_t> fold = FoldOf(plan, fold_of);
-    if (!fold.has_value()) continue;  // not measured by anybody who counts
+    if (!FoldOf(plan, fold_of).has_value()) continue;  // not measured by anybody who counts
     const auto error = [&](const CostFactors& factors) {
       return std::abs(std::log(plan.measured_us / EstimatedUs(plan, factors)));
     };
     of_spec.push_back(error({}));
-    if (const auto& fit = parts[*fold]) of_others.push_back(error(fit->factors));
+    const std::optional<size_t> part = PartOf(plan, fold_of);
+    if (part.has_value() && parts[*part]) of_others.push_back(error(parts[*part]->factors));
   }
   out->spec_plans = SummariseErrors(std::move(of_spec));
   out->held_back_plans = SummariseErrors(std::move(of_others));

@@ -355,15 +355,31 @@ void EpochBook::Log(LearnedDecision decision) {
 }
 
 void EpochBook::NoteChange(PlanChange change) {
+  const int64_t now_ms = UnixMilliseconds(clock_);
   MutexLock lock(&mutex_);
-  changes_.erase(change.plan_key);
-  const auto of_tenant = [&](const auto& entry) { return entry.second.tenant == change.tenant; };
-  const auto own = std::find_if(changes_.begin(), changes_.end(), of_tenant);
-  const auto count = std::count_if(changes_.begin(), changes_.end(), of_tenant);
-  if (changes_.size() >= kMaxChanges || count >= static_cast<int64_t>(kMaxChangesOfTenant)) {
-    if (own == changes_.end()) return;
-    changes_.erase(own);
+  std::erase_if(changes_, [&](const auto& entry) {
+    const int64_t age_ms = now_ms - entry.second.unix_ms;
+    return entry.first == change.plan_key || age_ms > kChangeWait / std::chrono::milliseconds(1);
+  });
+  std::map<std::string_view, size_t> counts;
+  for (const auto& [plan, other] : changes_) ++counts[other.tenant];
+  std::string tenant = change.tenant;
+  const bool own_full = counts[tenant] >= kMaxChangesOfTenant;
+  if (!own_full && changes_.size() >= kMaxChanges) {
+    const auto most =
+        std::max_element(counts.begin(), counts.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
+    tenant = most->first;
   }
+  if (own_full || changes_.size() >= kMaxChanges) {
+    auto oldest = changes_.end();
+    for (auto at = changes_.begin(); at != changes_.end(); ++at) {
+      if (at->second.tenant != tenant) continue;
+      if (oldest == changes_.end() || at->second.unix_ms < oldest->second.unix_ms) oldest = at;
+    }
+    if (oldest != changes_.end()) changes_.erase(oldest);
+  }
+  change.unix_ms = now_ms;
   const Digest plan = change.plan_key;
   changes_.emplace(plan, std::move(change));
   dirty_ = true;

@@ -82,10 +82,12 @@ class EpochBook {
   static constexpr size_t kMaxRenewals = 4096;
   static constexpr size_t kMaxRenewalsOfTenant = 512;
   static constexpr Nanoseconds kRenewalWait = std::chrono::hours(1);
-  /// The most changes of plans that wait for a judgement: of all tenants, and of one tenant. One of
-  /// the tenant's own makes room for the next.
+  /// The most changes of plans that wait for a judgement: of all tenants, and of one tenant. The
+  /// oldest of the tenant who has most makes room for the next. Changes are dropped after
+  /// kChangeWait.
   static constexpr size_t kMaxChanges = 4096;
   static constexpr size_t kMaxChangesOfTenant = 512;
+  static constexpr Nanoseconds kChangeWait = std::chrono::hours(24 * 7);
   /// The most plans that are kept as they are, because a change made them slower.
   static constexpr size_t kMaxKept = 4096;
 
@@ -145,8 +147,7 @@ class EpochBook {
                                       const RenewalOutcome& outcome)>;
   void SetListener(Listener listener) { listener_ = std::move(listener); }
 
-  /// Notes a change of a plan until it is judged, instead of an earlier one of that plan. It is
-  /// dropped at once where there is no room.
+  /// Notes a change of a plan until it is judged, instead of an earlier one of that plan.
   void NoteChange(PlanChange change);
   std::optional<PlanChange> ChangeOf(const Digest& plan) const;
   void DropChange(const Digest& plan);

@@ -169,6 +169,7 @@ std::optional<size_t> FoldOf(const MeasuredPlan& plan,
 }
 
 std::optional<MeasuredPlan> LaunchesOf(const Plan& plan) {
+  if (plan.launches.size() > kMaxLaunches) return std::nullopt;
   MeasuredPlan out;
   for (const PlanLaunch& launch : plan.launches) {
     const PlanGroup& group = plan.groups[static_cast<size_t>(launch.group)];

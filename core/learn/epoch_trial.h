@@ -70,8 +70,10 @@ bool FactorsDiffer(const CostFactors& a, const CostFactors& b, double fraction);
 std::optional<size_t> FoldOf(const MeasuredPlan& plan,
                              const std::map<std::string, size_t>& fold_of);
 
-/// The launches of a plan; nullopt if what one of them costs is not known.
+/// The launches of a plan; nullopt if what one of them costs is not known, or if there are more
+/// than kMaxLaunches.
 std::optional<MeasuredPlan> LaunchesOf(const Plan& plan);
+inline constexpr size_t kMaxLaunches = 1024;
 
 /// The time of a run of these launches with `factors`, in microseconds.
 double EstimatedUs(const MeasuredPlan& plan, const CostFactors& factors);

@@ -19,7 +19,6 @@ constexpr size_t kMaxScopes = 64;
 constexpr size_t kMaxScopesOfTenant = 16;
 constexpr size_t kMaxVoters = 64;  // of a scope
 constexpr size_t kMaxPlansOfGraph = 8;
-constexpr size_t kMaxLaunches = 1024;                // of a plan that is an alternative
 constexpr int64_t kMaxPlanBytes = int64_t{1} << 20;  // of alternatives of a scope
 constexpr size_t kMaxSettled = 4096;
 constexpr Nanoseconds kRest = std::chrono::hours(1);
@@ -218,10 +217,10 @@ void Learner::OnReport(const StoredPlan& stored, const std::vector<KernelTimings
 void Learner::OnRenewed(const Digest& plan, std::string_view tenant,
                         const RenewalOutcome& outcome) {
   if (outcome.changed) return;
+  MutexLock lock(&mutex_);
   const std::optional<PlanChange> change = book_.ChangeOf(plan);
   if (!change.has_value() || change->tenant != tenant) return;
   book_.DropChange(plan);
-  MutexLock lock(&mutex_);
   Scope& scope = ScopeOf({change->tenant, change->device});
   MakeRoom(kMaxSettled, &scope.rests);
   scope.rests[plan] = clock_.Now() + kRest;
@@ -260,7 +259,7 @@ void Learner::NoteDrift(const Told& told, const PlanCalibration& in_force, const
 void Learner::NotePlan(const Told& told, Scope* scope) {
   const Plan& plan = told.stored.plan;
   const std::optional<PlanTime> time = PlanTimeOf(plan, told.groups);
-  if (!time.has_value() || time->us <= 0 || plan.launches.size() > kMaxLaunches) return;
+  if (!time.has_value() || time->us <= 0) return;
   std::optional<MeasuredPlan> launches = LaunchesOf(plan);
   if (!launches.has_value()) return;
   launches->measured_us = time->us;
@@ -339,12 +338,29 @@ void Learner::DecideCanary(const Epoch& epoch, Scope* scope, bool late) {
 void Learner::JudgeMove(const Told& told, const ScopeKey& key, Scope* scope) {
   const StoredPlan& stored = told.stored;
   const std::optional<PlanChange> change = book_.ChangeOf(stored.key);
-  if (!change.has_value() || change->voter != told.voter) return;
-  if (LaunchedKernels(stored.plan) == change->old_kernels) return;  // not made again yet
+  if (!change.has_value()) return;
+  if (LaunchedKernels(stored.plan) == change->old_kernels) {
+    if (change->undo) book_.DropChange(stored.key);  // it is as it was
+    return;                                          // or not made again yet
+  }
+  const auto make_as_before = [&] {
+    book_.Want(
+        stored.key, key.first,
+        {.calibration = change->old_calibration, .unfuse = {}, .fuse_again = change->unfused});
+  };
+  if (change->undo) {
+    if (!book_.IsWanted(stored.key)) make_as_before();  // the server was started again
+    return;
+  }
+  if (change->voter != told.voter) return;
+  if (change->epoch > 0 && stored.plan.calibration.epoch != change->epoch) {
+    book_.DropChange(stored.key);  // something else changed it
+    return;
+  }
   const std::optional<PlanTime> time = PlanTimeOf(stored.plan, told.groups);
   if (!time.has_value() || time->samples < kLeastSamples) return;
-  book_.DropChange(stored.key);
   const bool slower = time->low_us > change->old_high_us;
+  if (!slower) book_.DropChange(stored.key);
   book_.Log({.epoch = change->epoch,
              .tenant = key.first,
              .plan_key = stored.key,
@@ -353,9 +369,10 @@ void Learner::JudgeMove(const Told& told, const ScopeKey& key, Scope* scope) {
                             "measured ", UsText(change->old_us), " -> ", UsText(time->us))});
   if (slower) {
     book_.Keep(stored.key, change->epoch);
-    book_.Want(
-        stored.key, key.first,
-        {.calibration = change->old_calibration, .unfuse = {}, .fuse_again = change->unfused});
+    PlanChange back = *change;
+    back.undo = true;
+    book_.NoteChange(std::move(back));
+    make_as_before();
   }
   // What a tenant's plans say of shared constants is for that tenant alone.
   const std::optional<Epoch> epoch = book_.Get(change->epoch);
@@ -388,9 +405,11 @@ bool Learner::Want(const Told& told, const ScopeKey& key, Renewal renewal) {
                     .old_low_us = before.low_us,
                     .old_high_us = before.high_us};
   for (const auto& [node, reason] : renewal.unfuse) change.unfused.push_back(node);
-  if (!book_.Want(stored.key, key.first, std::move(renewal))) return false;
+  // First: the renewal may be done at once.
   book_.NoteChange(std::move(change));
-  return true;
+  if (book_.Want(stored.key, key.first, std::move(renewal))) return true;
+  book_.DropChange(stored.key);
+  return false;
 }
 
 void Learner::AskForMove(const Told& told, const PlanCalibration& in_force, const ScopeKey& key,
@@ -427,10 +446,11 @@ void Learner::AskForUndo(const Told& told, const ScopeKey& key) {
   if (undo.empty()) return;
   Renewal renewal{.calibration = stored.plan.calibration};
   for (const FusionToUndo& fusion : undo) {
-    for (int node : stored.plan.groups[static_cast<size_t>(fusion.group)].nodes) {
-      renewal.unfuse.emplace(node, fusion.reason);
-    }
+    const std::vector<int>& nodes = stored.plan.groups[static_cast<size_t>(fusion.group)].nodes;
+    if (renewal.unfuse.size() + nodes.size() > PlanChange::kMaxUnfused) continue;
+    for (int node : nodes) renewal.unfuse.emplace(node, fusion.reason);
   }
+  if (renewal.unfuse.empty()) return;
   if (!Want(told, key, std::move(renewal))) return;
   book_.Log({.tenant = key.first,
              .plan_key = stored.key,

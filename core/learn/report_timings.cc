@@ -13,6 +13,7 @@ std::vector<KernelTimings> TimingsOf(const LatencyReport& report, const StoredPl
     ++launches_of[plan.launches[static_cast<size_t>(measured.launch)].kernel];
   }
   std::map<int, KernelTimings> by_kernel;
+  std::map<int, int> seen;  // launches with times, by kernel
   for (const LaunchLatency& measured : report.launches) {
     if (report.threads != plan.threads) break;
     const PlanLaunch& launch = plan.launches[static_cast<size_t>(measured.launch)];
@@ -35,7 +36,13 @@ std::vector<KernelTimings> TimingsOf(const LatencyReport& report, const StoredPl
     const size_t share =
         std::max<size_t>(KernelTimings::kMaxSamples / launches_of.at(launch.kernel), 1);
     AddNewest(measured.samples_us, share, &timings.times);
-    AddTimings(timings, &by_kernel[launch.kernel]);
+    KernelTimings& all = by_kernel[launch.kernel];
+    const CostTerms before = all.terms;
+    AddTimings(timings, &all);
+    // What a private cache holds differs between the launches: their mean counts.
+    const auto n = static_cast<double>(++seen[launch.kernel]);
+    all.terms.local_us = before.local_us + (timings.terms.local_us - before.local_us) / n;
+    all.terms.shared_us = before.shared_us + (timings.terms.shared_us - before.shared_us) / n;
   }
   std::vector<KernelTimings> out;
   for (auto& [kernel, timings] : by_kernel) out.push_back(std::move(timings));

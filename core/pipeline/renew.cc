@@ -3,12 +3,15 @@
 #include "core/benefit/terms.h"
 #include "core/learn/texts.h"
 #include "core/pipeline/plan_fusion.h"
+#include "core/plan/assemble/group_terms.h"
 
 namespace fusion {
 namespace {
 
-// The estimated time of a run with these factors, in microseconds.
-double CalibratedUs(const Plan& plan, const CostFactors& factors) {
+// The estimated time of a run with these factors, in microseconds. Plans of earlier versions did
+// not tell private caches apart.
+double CalibratedUs(Plan plan, const DeviceSpec& spec, const CostFactors& factors) {
+  SplitNearTerms(spec, &plan);
   double us = 0;
   for (const PlanLaunch& launch : plan.launches) {
     const PlanGroup& group = plan.groups[static_cast<size_t>(launch.group)];
@@ -57,8 +60,8 @@ RenewalOutcome FusionPipeline::Renew(const WorkPtr& work, const StoredPlan& old,
     return out;
   }
   const fusion::Plan& plan = (*planned)->stored->plan;
-  out.old_us = CalibratedUs(old.plan, renewal.calibration.factors);
-  out.new_us = CalibratedUs(plan, renewal.calibration.factors);
+  out.old_us = CalibratedUs(old.plan, work->device, renewal.calibration.factors);
+  out.new_us = CalibratedUs(plan, work->device, renewal.calibration.factors);
   if (LaunchedKernels(plan) == LaunchedKernels(old.plan)) {
     out.reason = "the new plan has the same kernels";
     return out;
@@ -98,8 +101,8 @@ absl::StatusOr<EpochPlan> FusionPipeline::Preview(const StoredPlan& stored,
   const bool same = LaunchedKernels(plan) == LaunchedKernels(stored.plan);
   return EpochPlan{.plan_key = stored.key,
                    .model_name = stored.model_name,
-                   .old_us = CalibratedUs(stored.plan, calibration.factors),
-                   .new_us = CalibratedUs(plan, calibration.factors),
+                   .old_us = CalibratedUs(stored.plan, work->device, calibration.factors),
+                   .new_us = CalibratedUs(plan, work->device, calibration.factors),
                    .verdict = same ? "stays: the new plan has the same kernels" : "would change"};
 }
 

@@ -127,6 +127,8 @@ void EncodeChange(const PlanChange& change, v1::StoredPlanChange* out) {
   }
   out->set_epoch(change.epoch);
   out->mutable_unfused()->Add(change.unfused.begin(), change.unfused.end());
+  out->set_unix_ms(change.unix_ms);
+  out->set_undo(change.undo);
   out->set_old_us(change.old_us);
   out->set_old_low_us(change.old_low_us);
   out->set_old_high_us(change.old_high_us);
@@ -139,6 +141,12 @@ absl::StatusOr<PlanChange> DecodeChange(const v1::StoredPlanChange& wire) {
   out.voter = wire.voter();
   out.epoch = wire.epoch();
   out.unfused.assign(wire.unfused().begin(), wire.unfused().end());
+  if (out.unfused.size() > PlanChange::kMaxUnfused) {
+    return InvalidArgument("unfused: ", out.unfused.size(), " nodes; expected at most ",
+                           PlanChange::kMaxUnfused);
+  }
+  out.unix_ms = wire.unix_ms();
+  out.undo = wire.undo();
   out.old_us = wire.old_us();
   out.old_low_us = wire.old_low_us();
   out.old_high_us = wire.old_high_us();

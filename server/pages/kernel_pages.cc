@@ -102,7 +102,7 @@ Markup ClassTable(const DeviceAccuracy& device) {
 }
 
 Markup MachineTable(const DeviceAccuracy& device) {
-  PageTable table("Machines that are faster or slower than the others as a whole",
+  PageTable table("Machines: those of another speed than the others, or with a known clock",
                   {{"Machine", Kind::kName},
                    {"Tenant", Kind::kSpareName},
                    {"Time / median of all", Kind::kNumber},

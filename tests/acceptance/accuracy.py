@@ -1,6 +1,7 @@
 """How far estimates are from measured times on this machine, with the constants of the spec and with fitted ones: rows of learning.sh."""
 
 import json
+import statistics
 
 from common import Daemon, ctl, generate
 
@@ -65,5 +66,9 @@ def accuracy(rows, work, options):
     with Daemon(work, store=work / "wrong") as daemon:
         bench(paths, daemon, 1, "--device-constants", wrong)
         devices = ctl("report", "--accuracy", "--server", daemon.address)[1]["devices"]
+    rows.counted("accuracy: a device whose rates and bandwidths are wrong", len(devices) == 1, ", ".join(d["target"] for d in devices), "one")
     for device in devices:
         device_rows(rows, device, f"accuracy, rates and bandwidths divided by {FALSE}")
+        factors = [c["factor"] for c in device["constants"] if c["name"] not in ("launch", "barrier", "task")]
+        rows.timed(f"accuracy, rates and bandwidths divided by {FALSE}: the fit finds that out", statistics.median(factors) <= 1.5 / FALSE,
+                   f"median factor of rates and bandwidths {statistics.median(factors):.2f}", f"<= {1.5 / FALSE:.2f}")

@@ -186,7 +186,8 @@ TEST_F(LearningTest, AFusionThatWasMeasuredSlowerThanItsPartsIsUndone) {
 
 // Free launches split, dear ones join: new plans follow the device that the reports are about.
 TEST_F(LearningTest, PlansFollowASimulatedDeviceWithinTwoHundredReports) {
-  // Op by op too, as fusionctl bench reports: small kernels say what a launch costs.
+  // Twenty reports about each, and op by op too, as fusionctl bench reports: small kernels say what
+  // a launch costs.
   const std::vector<std::string> reported = {"softmax", "layernorm", "llama_small_decode", "mha",
                                              "mbconv"};
   const std::vector<std::string> judged = {"mlp", "mha_nomask", "conv_bn_relu", "t5_encoder"};
@@ -211,14 +212,12 @@ TEST_F(LearningTest, PlansFollowASimulatedDeviceWithinTwoHundredReports) {
   for (const Case& c : cases) {
     EXPECT_EQ(daemon_->Stop().exit_code, 0);
     Serve({"--store", dir_.path(c.store)});
-    int reports = 0;
     for (const std::string& name : reported) {
       for (const FusionMode fusion : {FusionMode::kFused, FusionMode::kOpByOp}) {
         const FusionReply planned = PlanModel(name, fusion);
-        for (int i = 0; i < 20; ++i, ++reports) Report(planned, TimesOn(c.device, planned));
+        for (int i = 0; i < 20; ++i) Report(planned, TimesOn(c.device, planned));
       }
     }
-    EXPECT_LE(reports, 200);
     Train();
     ASSERT_TRUE(Eventually([&] {
       const EpochList list = client_->ListEpochs().value();

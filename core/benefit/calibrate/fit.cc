@@ -244,10 +244,10 @@ std::map<KernelClass, Residual> FitResiduals(const Fitter& fitter, const FitOpti
   std::map<KernelClass, Members> members;
   for (const Observation& o : fitter.observations()) {
     const CostTerms terms = Scaled(o.record->terms, factors);
-    const std::string bound = BoundOf(terms);
+    const std::string bound = ClassBoundOf(terms);
     const double start = StartOf(terms);
     const double work = TimeOf(terms, {}) - start;
-    if (bound == "launch" || work <= 0) continue;
+    if (work <= start) continue;  // says more about the launch
     const double least =
         work * kLeastResidual / 2;  // where the launch was faster than it is fitted
     Members& of = members[{bound, o.record->form}];

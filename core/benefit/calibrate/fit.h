@@ -31,7 +31,7 @@ struct Residual {
 /// Fitted constants of one device, with one number of threads and one instruction set.
 struct DeviceFit {
   CostFactors factors;                        // with those of classes
-  std::map<KernelClass, Residual> residuals;  // of all classes that were seen, but "launch"
+  std::map<KernelClass, Residual> residuals;  // of all classes that were seen
   /// exp of the offset of each voter: above 1, it is slower than the others on the kernels that
   /// they share. Of three voters or more, one that is slow as a whole moves neither factors nor
   /// residuals. Of two, each is as far from the middle.
@@ -61,7 +61,7 @@ struct FitOptions {
 ///
 ///   m_i = exp(s_v(i) + noise) * (start_i + exp(r_class(i)) * (TimeOf(terms_i, exp(x)) - start_i))
 ///
-/// start: StartOf the terms with the factors exp(x). Class: BoundOf these terms, and the form.
+/// start: StartOf the terms with the factors exp(x). Class: ClassBoundOf these terms, and the form.
 ///
 /// 1. Records are merged by voter and kernel (median of ln m and of the spread). Each voter has the
 ///    same total weight; within it a kernel has the weight 1 / (1 + (spread / huber)^2).
@@ -74,7 +74,7 @@ struct FitOptions {
 ///    Nonlinear Parameters", SIAM J. Appl. Math. 11 (1963).
 /// 4. r, the residual of each class: HodgesLehmann over the kernels of each voter of
 ///    ln((m - start) / (TimeOf - start)), the median over voters, shrunk by the number of kernels,
-///    clamped. Kernels bound by their launch have none.
+///    clamped. Kernels that take longer to start than to run say nothing about it.
 ///
 /// A pure function. Records of one voter and kernel must have equal terms and class; then the order
 /// of the records does not matter. Time: about 0.3 s for 4,000 kernels (measured). Records whose

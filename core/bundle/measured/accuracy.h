@@ -59,7 +59,8 @@ struct DeviceAccuracy {
   ErrorSummary spec;       // with the constants of the spec
   ErrorSummary held_back;  // with constants fitted to the kernels of other models
   /// Of runs of whole plans: the measured median, and the sum of what is expected of the launches.
-  /// `timings` counts plans. Plans with registered kernels, loops or open dims do not count.
+  /// `timings` counts plans. Those with registered kernels, loops or open dims do not count. Runs
+  /// of a plan that tenants share are those of all callers, as in its PlanReport.
   ErrorSummary spec_plans;
   ErrorSummary held_back_plans;
   std::vector<FittedConstant> constants;  // fitted to all kernels

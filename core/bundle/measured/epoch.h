@@ -81,6 +81,8 @@ struct Epoch {
 /// A stored plan that is made again, and what it was before: its own measurements say whether it
 /// became faster.
 struct PlanChange {
+  static constexpr size_t kMaxUnfused = 512;
+
   Digest plan_key;
   std::string tenant;  // whose plan it is; empty: shared
   TimedDevice device;
@@ -88,7 +90,9 @@ struct PlanChange {
   Digest old_kernels;  // LaunchedKernels
   PlanCalibration old_calibration;
   int64_t epoch = 0;         // 0: a fusion is undone
-  std::vector<int> unfused;  // the nodes of these fusions
+  std::vector<int> unfused;  // the nodes of these fusions, at most kMaxUnfused
+  int64_t unix_ms = 0;       // when it was asked for
+  bool undo = false;         // it was measured slower, and is to be made as before
   double old_us = 0;         // of a run, as the voter measured it, with a 95 % interval
   double old_low_us = 0;
   double old_high_us = 0;

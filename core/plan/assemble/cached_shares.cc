@@ -14,10 +14,10 @@ Place PlaceOf(const PlanTensor& tensor) {
   return {tensor.space, arena ? 0 : tensor.index, tensor.offset};
 }
 
-int64_t BytesOf(const PlanTensor& tensor) {
-  if (tensor.bytes > 0) return tensor.bytes;
-  int64_t bytes = DTypeBytes(tensor.dtype);
-  for (int64_t dim : tensor.dims) bytes *= dim;
+double BytesOf(const PlanTensor& tensor) {
+  if (tensor.bytes > 0) return static_cast<double>(tensor.bytes);
+  auto bytes = static_cast<double>(DTypeBytes(tensor.dtype));
+  for (int64_t dim : tensor.dims) bytes *= static_cast<double>(dim);
   return bytes;
 }
 
@@ -27,11 +27,14 @@ class Touched {
   explicit Touched(int64_t cache_bytes) : cache_bytes_(static_cast<double>(cache_bytes)) {}
 
   // The part of the tensor that is held.
-  double Touch(const Place& place, int64_t tensor_bytes) {
-    const auto bytes = static_cast<double>(tensor_bytes);
+  double Touch(const Place& place, double bytes) {
     double since = 0;
     double held = 0;
     for (auto entry = stack_.rbegin(); entry != stack_.rend(); ++entry) {
+      if (since >= cache_bytes_) {  // this and what is older is not held any more
+        stack_.erase(stack_.begin(), entry.base());
+        break;
+      }
       if (entry->first != place) {
         since += entry->second;
         continue;
@@ -55,6 +58,7 @@ class Touched {
 
 std::vector<double> CachedShares(const Plan& plan, int64_t bytes) {
   std::vector<double> out(plan.launches.size(), 0);
+  if (!plan.loops.empty() || !plan.symbols.empty()) return out;
   Touched touched(bytes);
   for (const bool counts : {false, true}) {  // what a run leaves, the next one finds
     for (size_t l = 0; l < plan.launches.size(); ++l) {
@@ -62,9 +66,9 @@ std::vector<double> CachedShares(const Plan& plan, int64_t bytes) {
       double held = 0;
       for (const int t : plan.launches[l].tensors) {
         const PlanTensor& tensor = plan.tensors[static_cast<size_t>(t)];
-        const int64_t of_tensor = BytesOf(tensor);
-        all += static_cast<double>(of_tensor);
-        held += touched.Touch(PlaceOf(tensor), of_tensor) * static_cast<double>(of_tensor);
+        const double of_tensor = BytesOf(tensor);
+        all += of_tensor;
+        held += touched.Touch(PlaceOf(tensor), of_tensor) * of_tensor;
       }
       if (counts) out[l] = all > 0 ? held / all : 0;
     }

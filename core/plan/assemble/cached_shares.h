@@ -12,10 +12,10 @@ namespace fusion {
 /// held if it and all that was touched since its last use fit; else in part, as far as there is
 /// room. Source: R. L. Mattson et al., "Evaluation Techniques for Storage Hierarchies", IBM Systems
 /// Journal 9 (1970). Tensors that begin at one place of the arena are the same memory; other
-/// overlaps are not seen. `plan` has neither open dims nor loops. Pure; O(launches * tensors *
-/// kMostHeldTensors).
+/// overlaps are not seen./// All 0 if the plan has loops, whose passes are not told apart, or
+/// symbols. Pure; O(launches * tensors * kMostHeldTensors).
 std::vector<double> CachedShares(const Plan& plan, int64_t bytes);
 /// Tensors that are remembered; an older one is not held.
-inline constexpr size_t kMostHeldTensors = 128;
+inline constexpr size_t kMostHeldTensors = 256;
 
 }  // namespace fusion

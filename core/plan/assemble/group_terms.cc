@@ -14,12 +14,9 @@ namespace {
 // Which of the bytes that blocks fetch near a private cache holds depends on what ran before. A
 // spec has one rate for both, so the sum stays. Which unit gets which block is not known: one of n
 // units finds an n-th of what fits all of them.
-void SplitNearBytes(double share, const Estimate& estimate, const DeviceSpec& device,
-                    CostTerms* terms) {
+void SplitNearBytes(double share, const DeviceSpec& device, CostTerms* terms) {
   const double near_us = terms->local_us + terms->shared_us;
-  const double units = std::clamp(static_cast<double>(estimate.tasks), 1.0,
-                                  static_cast<double>(std::max(device.threads, 1)));
-  terms->local_us = share * near_us / units;
+  terms->local_us = share * near_us / std::max(device.threads, 1);
   terms->shared_us = near_us - terms->local_us;
 }
 
@@ -46,7 +43,6 @@ void NoteTerms(const DeviceSpec& device, const CostFactors& factors, PlannedMode
     std::string product_type;
   };
   std::vector<Facts> facts(model->kernels.size());
-  const std::vector<double> shares = SharesOfGroups(device, model->plan);
   for (size_t g = 0; g < model->plan.groups.size(); ++g) {
     PlanGroup& group = model->plan.groups[g];
     if (g < model->inner.size() && model->inner[g]) continue;
@@ -59,7 +55,14 @@ void NoteTerms(const DeviceSpec& device, const CostFactors& factors, PlannedMode
     group.form = facts[k].form;
     group.terms = SpecTermsOf(group.estimate, model->plan.kernels[k].phases, facts[k].product_type,
                               group.form, device, factors);
-    SplitNearBytes(shares[g], group.estimate, device, &group.terms);
+  }
+  SplitNearTerms(device, &model->plan);
+}
+
+void SplitNearTerms(const DeviceSpec& device, Plan* plan) {
+  const std::vector<double> shares = SharesOfGroups(device, *plan);
+  for (size_t g = 0; g < plan->groups.size(); ++g) {
+    if (!plan->groups[g].form.empty()) SplitNearBytes(shares[g], device, &plan->groups[g].terms);
   }
 }
 

@@ -9,9 +9,15 @@ namespace fusion {
 /// schedules of their kernels. `device`: the spec that the estimates were made with. Groups that
 /// registered kernels run stay without, and so do groups of loop bodies, whose passes have other
 /// costs. `factors`: those of `device` on its spec; the terms are with the constants of the spec.
-/// CostTerms::local_us is what a private cache holds by CachedShares, so with other factors the
-/// terms may give another time than the estimate, which knows one kernel only.
+/// With SplitNearTerms.
 void NoteTerms(const DeviceSpec& device, const CostFactors& factors, PlannedModel* model);
+
+/// Divides the traffic near the units in the terms of each group: CostTerms::local_us is what
+/// private caches hold by CachedShares, shared_us all else. The sum stays, and with the spec's
+/// constants the time does; with others the terms may give another time than the estimate, which
+/// knows one kernel only. May be done again. Nothing is local in a plan with loops, or on a device
+/// with explicit memory.
+void SplitNearTerms(const DeviceSpec& device, Plan* plan);
 
 /// What a benefit model is fitted by: as in PlanGroup.
 struct KernelFacts {

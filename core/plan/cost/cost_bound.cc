@@ -93,9 +93,12 @@ double CostBound::Of(const std::vector<LoopId>& loops) const {
     bool needed = returned_[out] || !std::all_of(readers.begin(), readers.end(), inside);
     if (needed) bytes += bytes_[out];
   }
-  // Any part of it may come from a private cache.
-  double memory = (bytes + weights) / device_.SharedLevel().total_bytes_per_s *
-                  std::min(1.0, device_.local_part) * 1e6;
+  // Any part of it may come from a private cache, or from the last level, which measurements may
+  // have found to be faster than the spec says.
+  const double near = device_.SharedLevel().total_bytes_per_s;
+  const double fastest =
+      std::max(near / std::min(1.0, device_.local_part), device_.levels.back().total_bytes_per_s);
+  double memory = (bytes + weights) / fastest * 1e6;
   return least_class_ *
              (std::max(compute, memory) + (1 - device_.overlap) * std::min(compute, memory)) +
          (device_.launch_s + device_.task_s) * 1e6;

@@ -122,12 +122,22 @@ class PipelineFormer {
 Pipelined With(Schedule joined, const Estimate& estimate, std::vector<PhasePipeline> pipelines,
                std::vector<Refusal> waits, const DeviceSpec& device) {
   Pipelined out{.pipelines = std::move(pipelines), .waits = std::move(waits), .estimate = estimate};
+  if (out.pipelines.empty()) {
+    out.schedule = std::move(joined);
+    return out;
+  }
+  // Some phases may be of another class than the whole: their estimates can be added up without
+  // factors of classes only.
+  DeviceSpec plain = device;
+  plain.class_factors.clear();
+  if (!device.class_factors.empty()) out.estimate = EstimateKernel(joined, plain);
   for (auto p = out.pipelines.rbegin(); p != out.pipelines.rend(); ++p) {
     const Schedule apart = PhasesOf(joined, p->first, p->phases);
     out.estimate =
-        Replaced(out.estimate, EstimateKernel(apart, device), EstimateAs(*p, apart, device));
+        Replaced(out.estimate, EstimateKernel(apart, plain), EstimateAs(*p, apart, plain));
     joined = RunAsPipeline(joined, *p);
   }
+  out.estimate = OfItsClass(out.estimate, joined, device);
   out.schedule = std::move(joined);
   return out;
 }

@@ -39,7 +39,7 @@ void EncodeFactors(const CostFactors& factors, v1::CostFactors* out) {
 }
 
 absl::StatusOr<CostFactors> DecodeFactors(const v1::CostFactors& wire) {
-  const double local = wire.local() == 0 ? 1 : wire.local();
+  const double local = wire.local() == 0 ? wire.shared() : wire.local();
   const std::pair<std::string_view, double> kFactors[] = {
       {"launch", wire.launch()}, {"barrier", wire.barrier()},
       {"task", wire.task()},     {"element", wire.element()},

@@ -56,7 +56,9 @@ TEST_F(EpochBookTest, EpochsOutliveTheProcess) {
   auto book = Open();
   EXPECT_EQ(book->List(std::nullopt), before);
   EXPECT_EQ(book->InForce("", kToy).factors.memory, 2);
-  EXPECT_EQ(book->ChangeOf(Sha256("p")), change);
+  ASSERT_TRUE(book->ChangeOf(Sha256("p")).has_value());
+  EXPECT_EQ(book->ChangeOf(Sha256("p"))->old_kernels, change.old_kernels);
+  EXPECT_EQ(book->ChangeOf(Sha256("p"))->epoch, 1);
   EXPECT_EQ(book->ChangeOf(Sha256("judged")), std::nullopt);
   EXPECT_TRUE(book->IsKept(Sha256("k"), 7));
   EXPECT_FALSE(book->IsKept(Sha256("k"), 8));
@@ -166,10 +168,20 @@ TEST_F(EpochBookTest, ATenantDisplacesNothingOfOthers) {
   }
   for (size_t i = 0; i < 2 * EpochBook::kMaxRenewals; ++i) {
     book->Want(Sha256(StrCat(i)), "mallory", {});
-    book->NoteChange({.plan_key = Sha256(StrCat(i)), .tenant = "mallory"});
   }
+  // Many tenants together.
   book->NoteChange({.plan_key = Sha256("shared")});
+  for (size_t i = 0; i < 2 * EpochBook::kMaxChanges; ++i) {
+    clock_.Advance(std::chrono::milliseconds(1));
+    book->NoteChange({.plan_key = Sha256(StrCat("change ", i)), .tenant = StrCat("t", i % 9)});
+  }
   EXPECT_TRUE(book->ChangeOf(Sha256("shared")).has_value());
+  EXPECT_TRUE(
+      book->ChangeOf(Sha256(StrCat("change ", 2 * EpochBook::kMaxChanges - 1))).has_value());
+  EXPECT_FALSE(book->ChangeOf(Sha256("change 0")).has_value());
+  clock_.Advance(EpochBook::kChangeWait + std::chrono::hours(1));
+  book->NoteChange({.plan_key = Sha256("late")});
+  EXPECT_FALSE(book->ChangeOf(Sha256("shared")).has_value()) << "nobody reported about it";
   EXPECT_EQ(book->InForce("", kToy).epoch, shared);
   EXPECT_TRUE(book->Want(Sha256("a plan"), "", {}));
   EXPECT_TRUE(book->IsWanted(Sha256("a plan")));

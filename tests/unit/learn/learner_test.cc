@@ -279,6 +279,11 @@ TEST_F(LearnerTest, APlanThatBecomesSlowerIsMadeAsBeforeAndItsEpochIsRolledBack)
     ASSERT_TRUE(back.has_value()) << model;
     EXPECT_EQ(back->calibration.epoch, 0);
     EXPECT_LT(back->least_gain, 0) << "in any case";
+    // The server is started again before the plan was made as before: it is asked for once more.
+    Report(*learner, *made, truth);
+    EXPECT_TRUE(book_->Take(key).has_value()) << model;
+    Report(*learner, *Put(model), truth);
+    EXPECT_FALSE(book_->ChangeOf(key).has_value()) << "it is as before";
   }
   EXPECT_THAT(States(), Contains("rolled back"));
   EXPECT_THAT(book_->List(std::nullopt).decisions.front().text, HasSubstr("slower than before"));

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <limits>
+#include <random>
 #include <set>
 
+#include "core/benefit/terms.h"
 #include "core/graph/build/builder.h"
 #include "core/graph/build/canonical.h"
 #include "core/plan/cost/cost_bound.h"
@@ -127,11 +130,32 @@ TEST(SolveExactly, SaysNothingWhereNoneIsCheapEnough) {
   EXPECT_THAT(SolveExactly(problem)->groups, IsEmpty());
 }
 
+CostFactors RandomFactors(uint64_t seed) {
+  std::mt19937_64 random(seed);
+  std::uniform_real_distribution<double> ln(std::log(kLeastCostFactor), std::log(kMostCostFactor));
+  const auto draw = [&] { return std::exp(ln(random)); };
+  CostFactors out{.launch = draw(),
+                  .barrier = draw(),
+                  .task = draw(),
+                  .element = draw(),
+                  .local = draw(),
+                  .shared = draw(),
+                  .memory = draw(),
+                  .product = {{"f32", draw()}}};
+  for (const char* bound : {"products", "elements", "private caches", "shared cache", "memory"}) {
+    for (const char* form : {"product", "reduction", "element-wise", "copy"}) {
+      out.classes[{bound, form}] = std::exp(ln(random) / std::log(kMostCostFactor) * std::log(2));
+    }
+  }
+  return out;
+}
+
 TEST(CostBound, IsNeverAboveAnEstimate) {
   int compared = 0;
   for (uint64_t seed = 1; seed <= 40; ++seed) {
     Graph graph = Canonicalise(PlanCorpusGraph(seed)).value().graph;
     DeviceSpec device = DeviceNamed("intel-skylake-server", 2);
+    if (seed % 2 == 0) device = Calibrated(device, RandomFactors(seed));
     Program program = BuildProgram(graph).value();
     PlanOptions options;
     GroupEvaluator evaluator(program, device, options, nullptr);

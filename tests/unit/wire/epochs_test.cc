@@ -49,6 +49,8 @@ TEST(EpochsWire, EveryFieldArrives) {
                           .old_calibration = {2, {.memory = 3}},
                           .epoch = 4,
                           .unfused = {5, 6},
+                          .unix_ms = 12,
+                          .undo = true,
                           .old_us = 10,
                           .old_low_us = 9,
                           .old_high_us = HUGE_VAL};
@@ -100,9 +102,10 @@ TEST(EpochsWire, FactorsOfAnEarlierVersionHaveNoneOfPrivateCaches) {
   v1::ListEpochsResponse wire;
   EncodeEpochs(SampleEpochs(), &wire);
   wire.mutable_epochs(0)->mutable_factors()->clear_local();
+  wire.mutable_epochs(0)->mutable_factors()->set_shared(0.25);
   absl::StatusOr<EpochList> out = DecodeEpochs(wire);
   ASSERT_TRUE(out.ok()) << out.status();
-  EXPECT_EQ(out->epochs[0].factors.local, 1);
+  EXPECT_EQ(out->epochs[0].factors.local, 0.25) << "they counted as bytes of the shared level";
 }
 
 TEST(EpochsWire, OtherBytesAreDamage) {
