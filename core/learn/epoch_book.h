@@ -77,8 +77,8 @@ class EpochBook {
   /// Texts are cut to this.
   static constexpr size_t kMaxTextBytes = 300;
   static constexpr size_t kMaxDecisions = 256;
-  /// The most plans that wait for renewal: of all tenants, and of one tenant. A plan is forgotten
-  /// if nobody asks for it within kRenewalWait.
+  /// The most plans that wait for renewal: of all tenants, and of one tenant. A request is
+  /// dropped if the plan is not requested within kRenewalWait.
   static constexpr size_t kMaxRenewals = 4096;
   static constexpr size_t kMaxRenewalsOfTenant = 512;
   static constexpr Nanoseconds kRenewalWait = std::chrono::hours(1);

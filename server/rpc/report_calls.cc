@@ -23,7 +23,12 @@ class ReportStream final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Cal
     if (!submitted.ok()) Finish(Account(submitted));
   }
   void OnCancel() override { cancel_.Cancel(); }
-  void OnDone() override { delete this; }
+  // gRPC may tell of the end of the stream before it tells that the call was taken back; by now both
+  // are known.
+  void OnDone() override {
+    if (answered_) Account(cancel_.Check());
+    delete this;
+  }
 
  private:
   void Work() {
@@ -86,13 +91,15 @@ class ReportStream final : public grpc::ServerReadReactor<grpc::ByteBuffer>, Cal
     *response_ = grpc::ByteBuffer(&slice, 1);
     record_.messages_sent = 1;
     record_.bytes_out = static_cast<int64_t>(response_->Length());
-    Finish(Account(absl::OkStatus()));
+    answered_ = true;
+    Finish(grpc::Status::OK);
   }
 
   grpc::ByteBuffer* const response_;
   grpc::ByteBuffer report_;  // the one that is read or stored
   int64_t next_ = 0;         // its index
   ReportsOutcome outcome_;
+  bool answered_ = false;  // it ended well, and is accounted for in OnDone
 };
 
 }  // namespace

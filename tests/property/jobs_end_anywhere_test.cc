@@ -53,8 +53,7 @@ void ExpectEndsAnywhere(const std::string& model, const Graph* graph, uint64_t s
   for (int i = 0; i < kEndsPerCase; ++i) {
     JobLimits limits{.bytes = int64_t{1} << 40, .steps = int64_t{1} << 50};
     if (i % 4 == 0) {
-      // Steps look at the limit; what is allocated and freed between two of them is in most_bytes.
-      limits.bytes = whole.most_bytes() * 4 / 5 * (i + 1) / (kEndsPerCase + 1);
+      limits.bytes = whole.most_bytes() * (i + 1) / (kEndsPerCase + 1);
     } else {
       limits.steps =
           1 + static_cast<int64_t>(random() % static_cast<uint64_t>(whole.steps() * 99 / 100));

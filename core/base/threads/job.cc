@@ -128,6 +128,7 @@ void Job::Take(int64_t bytes) {
   ++steps_;
   bytes_ += bytes;
   most_ = std::max(most_, bytes_);
+  if (bytes_ > limits_.bytes) Refuse();  // the next step ends it, or Do
 }
 
 bool Job::IsSpent() {
