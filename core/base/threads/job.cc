@@ -128,13 +128,12 @@ void Job::Take(int64_t bytes) {
   ++steps_;
   bytes_ += bytes;
   most_ = std::max(most_, bytes_);
-  if (bytes_ > limits_.bytes) Refuse();  // the next step ends it, or Do
 }
 
 bool Job::IsSpent() {
   if (over_ != Over::kNo) return true;
   Over why = Over::kNo;
-  if (bytes_ > limits_.bytes) {
+  if (most_ > limits_.bytes) {  // also for a moment since the step before
     why = Over::kBytes;
   } else if (steps_ > limits_.steps) {
     why = Over::kSteps;

@@ -61,12 +61,11 @@ class JobMemory {
 ///
 /// Charge adds bytes to the job. In programs that link fusion_job_heap, memory that the thread gets
 /// from operator new during Do is also charged. If a limit is exceeded, also for a moment, the next
-/// Step throws an exception that only Do catches; without one, Do returns the error in place of the
-/// result. Code that adds to a graph, program, schedule or source calls Step. Other places do not
-/// throw, because copies of std::variant (libstdc++ 12) and insertions into Abseil's hash tables
-/// are not exception-safe; with one exception: an allocation of kReportBytes or more fails if the
-/// job has no room for it (HasRoom). The work must not change anything that others see. Not
-/// thread-safe.
+/// Step throws an exception that only Do catches. Code that adds to a graph, program, schedule or
+/// source calls Step. Other places do not throw, because copies of std::variant (libstdc++ 12) and
+/// insertions into Abseil's hash tables are not exception-safe; with one exception: an allocation
+/// of kReportBytes or more fails if the job has no room for it (HasRoom). The work must not change
+/// anything that others see. Not thread-safe.
 class Job {
  public:
   /// Granularity of reports to the JobMemory. A block of this size or more is reported before it is
